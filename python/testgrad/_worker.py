@@ -1,0 +1,348 @@
+"""Runs one pytest session and reports it test by test, as JSON lines on a descriptor of its own.
+
+Started by the Rust runner as ``python _worker.py SETTINGS DESCRIPTOR`` in the directory of the tests; it judges
+nothing and prints nothing. It needs only the standard library and pytest, on Python 3.8 or later, since it runs
+in the interpreter the user chose. Readers ignore the kinds of lines and the keys that they do not know.
+"""
+
+from __future__ import annotations
+
+import sys
+
+if __name__ == "__main__":
+    # The package's own modules must not be importable by their bare names. The tests' directory comes first,
+    # as with ``python -m pytest``, but only once our own imports are done.
+    del sys.path[0]
+
+import fcntl
+import json
+import os
+import resource
+import time
+from contextlib import suppress
+from typing import Any, Generator, Iterator
+
+MESSAGE_CHARS = 2_000
+DETAILS_CHARS = 20_000
+SEVERITIES = {"critical": 3, "major": 2, "minor": 1}
+MARKERS = (
+    "severity(level): how much a failure of this test weighs: critical, major or minor",
+    "critical: a failure of this test weighs most",
+    "major: a failure of this test weighs as usual",
+    "minor: a failure of this test weighs least",
+)
+
+
+class Channel:
+    """Writes one JSON object a line, at once, from this process only."""
+
+    def __init__(self, descriptor: int) -> None:
+        # A high number survives tests that close or reuse the low ones; children do not inherit it.
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        lowest = 900 if soft == resource.RLIM_INFINITY else max(3, min(900, soft - 16))
+        self._descriptor = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
+        os.close(descriptor)
+        # Kept here because tests replace functions of these modules.
+        self._encode = json.JSONEncoder(ensure_ascii=True).encode
+        self._write, self._getpid, self._exit, self._sleep = os.write, os.getpid, os._exit, time.sleep
+        self._owner = os.getpid()
+        self._cut = False
+
+    def send(self, kind: str, **fields: Any) -> None:
+        """Writes one line; a forked copy of this process writes nothing."""
+        if self._getpid() != self._owner:
+            return
+        line = self._encode({"kind": kind, **fields}) + "\n"
+        if self._cut:  # a signal handler raised in the middle of the line before
+            line = "\n" + line
+        self._cut = True
+        rest = line.encode()
+        try:
+            while rest:
+                rest = rest[self._write(self._descriptor, rest) :]
+        except OSError:
+            self._exit(1)  # nobody can hear us any more
+        self._cut = False
+
+    def wait(self) -> None:
+        """Stays until the reader ends this process: as long as it lives, what it started can be found."""
+        if self._getpid() == self._owner:
+            self._sleep(5.0)
+        self._exit(0)
+
+
+class Reporter:
+    """The pytest plugin: one method per hook."""
+
+    def __init__(self, channel: Channel, done: list[str]) -> None:
+        self.channel = channel
+        self.done = done
+        self.early_end: Any = ()
+        self.outcome = Outcome()
+        self.stage = "arguments"
+
+    # -- start -------------------------------------------------------------------------------------------------
+
+    def pytest_load_initial_conftests(self) -> Generator[None, Any, None]:  # made a wrapper in main
+        self.stage = "conftest"
+        outcome = yield
+        if outcome.excinfo is None:
+            self.stage = "arguments"
+
+    def is_refused(self, code: int | None) -> bool:
+        """Whether pytest could not use its arguments, plugins or ini file: the user's affair, not the candidate's."""
+        if code == 4:
+            return self.stage in ("arguments", "tests")
+        return code in (None, 3) and self.stage == "arguments"
+
+    def pytest_configure(self, config: Any) -> None:
+        for marker in MARKERS:
+            config.addinivalue_line("markers", marker)
+
+    def pytest_sessionstart(self, session: Any) -> None:
+        self.early_end = session.Interrupted  # what pytest raises itself, as with -x
+
+    # -- collection --------------------------------------------------------------------------------------------
+
+    def pytest_collectstart(self, collector: Any) -> None:
+        if collector.nodeid:
+            self.channel.send("collecting", name=clean(collector.nodeid))
+
+    def pytest_collectreport(self, report: Any) -> None:
+        fields: dict[str, Any] = {}
+        if report.outcome != "passed":
+            fields = {"message": message_of(report), "details": details_of(report)}
+        self.channel.send("collection", name=clean(report.nodeid), outcome=report.outcome, **fields)
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        warnings: list[str] = []
+        tests = [described(item, warnings) for item in session.items]
+        self.stage = "tests"
+        self.channel.send("collected", tests=tests, maxfail=session.config.getvalue("maxfail"), warnings=warnings)
+        if self.done:
+            session.items[:] = without(session.items, self.done)
+
+    # -- tests -------------------------------------------------------------------------------------------------
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.outcome = Outcome()
+        self.channel.send("started", name=clean(nodeid))
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.when == "setup":
+            self.outcome = Outcome()  # a plugin may run a test again
+        self.outcome.add(report)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.channel.send("finished", name=clean(nodeid), **self.outcome.fields())
+
+    # -- end ---------------------------------------------------------------------------------------------------
+
+    def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
+        if not isinstance(excinfo.value, self.early_end):
+            self.stage = "interrupted"
+            self.channel.send("interrupted", message=exception_of(excinfo))
+
+    def pytest_internalerror(self, excrepr: Any, excinfo: Any) -> None:
+        self.stage = "broken"
+        self.channel.send("problem", message=f"pytest failed inside: {exception_of(excinfo)}")
+
+
+class Outcome:
+    """Folds the reports of one test's phases and subtests into one outcome."""
+
+    def __init__(self) -> None:
+        self.phases: dict[str, Any] = {}
+        self.failed_subtest: Any = None
+        self.seconds = 0.0
+
+    def add(self, report: Any) -> None:
+        if type(report).__name__.lower() == "subtestreport":
+            if report.outcome == "failed" and self.failed_subtest is None:
+                self.failed_subtest = report
+            return
+        self.phases[report.when] = report
+        self.seconds += report.duration
+
+    def fields(self) -> dict[str, Any]:
+        status, reason, report = self._fold()
+        fields: dict[str, Any] = {"status": status, "duration_ms": self.seconds * 1000.0}
+        if reason is not None:
+            fields["reason"] = reason
+        if report is not None:
+            fields["message"] = message_of(report)
+            fields["details"] = details_of(report)
+        return fields
+
+    def _fold(self) -> tuple[str, str | None, Any]:
+        """Status, reason, and the report that says why."""
+        setup, call, teardown = (self.phases.get(when) for when in ("setup", "call", "teardown"))
+        if setup is None or teardown is None:
+            return "error", "not_run", None
+        if setup.outcome == "failed":
+            return "error", "fixture", setup
+        if call is not None and call.outcome == "failed":
+            return "failed", None, self.failed_subtest or call
+        if self.failed_subtest is not None:
+            return "failed", None, self.failed_subtest
+        if teardown.outcome == "failed":
+            return "error", "fixture", teardown
+        for report in (setup, call):
+            if report is not None and report.outcome == "skipped":
+                return "skipped", "xfail" if hasattr(report, "wasxfail") else "skip", report
+        if call is None:
+            return "error", "not_run", None
+        return "passed", None, None
+
+
+def described(item: Any, warnings: list[str]) -> dict[str, Any]:
+    """A collected test: its name, where it stands, and how severe its failure is (absent: not said)."""
+    path, line, _ = item.location
+    test = {"name": clean(item.nodeid), "file": clean(path), "line": None if line is None else line + 1}
+    try:
+        severity = severity_of(item)
+    except ValueError as error:
+        warnings.append(f"{test['name']}: {clean(error)}")
+    else:
+        if severity is not None:
+            test["severity"] = severity
+    return test
+
+
+def severity_of(item: Any) -> int | None:
+    """The severity of the closest marker that names one."""
+    for marker in item.iter_markers():
+        if marker.name in SEVERITIES:
+            return SEVERITIES[marker.name]
+        if marker.name == "severity":
+            level = next(iter((*marker.args, *marker.kwargs.values())), None)
+            level = getattr(level, "value", level)
+            if isinstance(level, str) and level.lower() in SEVERITIES:
+                return SEVERITIES[level.lower()]
+            if isinstance(level, int) and level in SEVERITIES.values():
+                return level
+            raise ValueError(f"unknown severity {level!r}, counted as major; use critical, major or minor")
+    return None
+
+
+def without(items: list[Any], done: list[str]) -> Iterator[Any]:
+    """The items still to run; a name listed twice is left out twice."""
+    counts: dict[str, int] = {}
+    for name in done:
+        counts[name] = counts.get(name, 0) + 1
+    for item in items:
+        name = clean(item.nodeid)
+        if counts.get(name, 0) > 0:
+            counts[name] -= 1
+        else:
+            yield item
+
+
+def message_of(report: Any) -> str:
+    """The exception and its text, as pytest's own summary shows it."""
+    longrepr = report.longrepr
+    if isinstance(longrepr, tuple):  # a skip: file, line, reason
+        return clean(longrepr[-1], MESSAGE_CHARS)
+    crash = getattr(longrepr, "reprcrash", None)
+    if crash is not None and crash.message:
+        return clean(crash.message, MESSAGE_CHARS)
+    lines = [line for line in text_of(report).splitlines() if line.strip()]
+    marked = [line[1:].strip() for line in lines if line.startswith("E  ")]
+    return clean((marked or lines or [""])[-1], MESSAGE_CHARS)
+
+
+def exception_of(excinfo: Any) -> str:
+    try:
+        return clean(excinfo.exconly(), MESSAGE_CHARS)
+    except Exception:  # the text of a candidate's exception may itself raise
+        return clean(excinfo.typename)
+
+
+def details_of(report: Any) -> str:
+    """The traceback, then what the test printed."""
+    parts = [text_of(report)]
+    parts.extend(f"--- {title} ---\n{clean(content, DETAILS_CHARS)}" for title, content in report.sections)
+    return clean("\n".join(part for part in parts if part), DETAILS_CHARS)
+
+
+def text_of(report: Any) -> str:
+    if isinstance(report.longrepr, tuple):
+        return ""
+    try:
+        return str(report.longreprtext)
+    except Exception:  # the text of a candidate's exception may itself raise
+        return ""
+
+
+def clean(value: object, limit: int | None = None) -> str:
+    """Text that any JSON reader takes, at most `limit` characters with the middle cut out."""
+    text = str(value)
+    if limit is not None and len(text) > limit:
+        head, tail = limit * 2 // 3, limit // 3
+        text = f"{text[:head]}\n... {len(text) - head - tail} characters left out ...\n{text[-tail:]}"
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+class Lines:
+    """Which lines of the candidate ran, measured by coverage.py."""
+
+    def __init__(self, files: list[str]) -> None:
+        if sys.version_info >= (3, 12):
+            os.environ["COVERAGE_CORE"] = "sysmon"
+        import coverage
+
+        self.files = files
+        self.recorder = coverage.Coverage(data_file=None, config_file=False, include=files)
+        self.recorder.start()
+        os.environ.pop("COVERAGE_CORE", None)
+
+    def measured(self) -> list[dict[str, Any]]:
+        """For each file the numbers of its executable lines and of those that did not run."""
+        self.recorder.stop()
+        return [self._measured(path) for path in self.files]
+
+    def _measured(self, path: str) -> dict[str, Any]:
+        try:
+            _, executable, _, missing, _ = self.recorder.analysis2(path)
+        except Exception:  # not Python, or gone: whatever is there, none of it ran
+            with open(path, "rb") as file:
+                executable = missing = [number for number, line in enumerate(file, 1) if line.strip()]
+        return {"file": path, "executable": executable, "missing": missing}
+
+
+def main() -> None:
+    """Runs the session that the settings file describes, and stays until it is ended."""
+    settings_path, descriptor = sys.argv[1:]
+    channel = Channel(int(descriptor))
+    with open(settings_path, encoding="utf-8") as file:
+        settings = json.load(file)
+    try:
+        import pytest
+
+        lines = Lines(settings["coverage"]) if settings["coverage"] else None
+    except ImportError as error:
+        channel.send("missing", module=clean(error.name), message=clean(error, MESSAGE_CHARS))
+        return
+    reporter = Reporter(channel, settings["done"])
+    pytest.hookimpl(hookwrapper=True)(Reporter.pytest_load_initial_conftests)
+    sys.argv = ["pytest", *settings["args"]]
+    sys.path.insert(0, os.getcwd())
+    channel.send("ready")
+    code: int | None = None
+    message = ""
+    try:
+        code = int(pytest.main(settings["args"], plugins=[reporter]))
+    except BaseException as error:
+        message = clean(f"{type(error).__name__}: {error}", MESSAGE_CHARS)
+    for stream in (sys.__stdout__, sys.__stderr__):
+        with suppress(Exception):
+            stream.flush()  # type: ignore[union-attr]
+    if reporter.is_refused(code):
+        channel.send("refused", message=message)
+    else:
+        channel.send("ended", code=code, message=message, coverage=lines.measured() if lines else [])
+    channel.wait()
+
+
+if __name__ == "__main__":
+    main()

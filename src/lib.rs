@@ -1,0 +1,14 @@
+//! testgrad turns what tests say about code into a reward that a learner can climb.
+//!
+//! This crate is the core; it builds and tests without Python. The Python package `testgrad` is a thin
+//! face over it (`py`, behind the feature `python`).
+
+pub mod agent_loop;
+pub mod curve;
+pub mod feedback;
+pub mod outcome;
+pub mod reward;
+pub mod store;
+
+#[cfg(feature = "python")]
+mod py;
