@@ -99,10 +99,12 @@ impl TestStatus {
 
     /// The member whose value or name is `word`, in any case.
     pub fn parse(word: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|s| s.as_str().eq_ignore_ascii_case(word)).ok_or_else(|| Error::UnknownWord {
-            argument: "status",
-            allowed: "passed, failed, error, skipped",
-            got: word.to_owned(),
+        Self::ALL.into_iter().find(|s| s.as_str().eq_ignore_ascii_case(word)).ok_or_else(|| {
+            Error::UnknownWord {
+                argument: "status",
+                allowed: "passed, failed, error, skipped",
+                got: word.to_owned(),
+            }
         })
     }
 }
@@ -140,10 +142,12 @@ impl TestSeverity {
 
     /// The member named `word`, in any case.
     pub fn parse(word: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|s| s.as_str().eq_ignore_ascii_case(word)).ok_or_else(|| Error::UnknownWord {
-            argument: "severity",
-            allowed: "critical (3), major (2), minor (1)",
-            got: word.to_owned(),
+        Self::ALL.into_iter().find(|s| s.as_str().eq_ignore_ascii_case(word)).ok_or_else(|| {
+            Error::UnknownWord {
+                argument: "severity",
+                allowed: "critical (3), major (2), minor (1)",
+                got: word.to_owned(),
+            }
         })
     }
 
@@ -660,7 +664,6 @@ impl SuiteResult {
     pub fn is_hidden(&self, name: &str) -> bool {
         self.about.hidden.iter().any(|h| h == name)
     }
-
 }
 
 impl fmt::Debug for SuiteResult {
@@ -726,8 +729,7 @@ mod tests {
     use super::*;
 
     fn suite(statuses: &[TestStatus]) -> SuiteResult {
-        let tests =
-            statuses.iter().enumerate().map(|(i, s)| TestResult::new(&format!("t{i}"), *s)).collect();
+        let tests = statuses.iter().enumerate().map(|(i, s)| TestResult::new(&format!("t{i}"), *s)).collect();
         SuiteResult::new(tests, About::named("default")).unwrap()
     }
 

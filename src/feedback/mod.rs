@@ -121,8 +121,7 @@ mod tests {
     fn suite(statuses: &[TestStatus], hidden: &[&str]) -> SuiteResult {
         let tests = statuses.iter().enumerate();
         let tests = tests.map(|(i, s)| TestResult::new(&format!("t{i}"), *s).with_message("why"));
-        let about =
-            About { hidden: hidden.iter().map(ToString::to_string).collect(), ..About::named("s") };
+        let about = About { hidden: hidden.iter().map(ToString::to_string).collect(), ..About::named("s") };
         SuiteResult::new(tests.collect(), about).unwrap()
     }
 

@@ -106,8 +106,7 @@ impl FeedbackEntry {
     /// shown only as counts.
     pub fn to_prompt(&self, max_chars: usize, style: PromptStyle) -> String {
         let suite = &self.suite_result;
-        let mut failing: Vec<&TestResult> =
-            suite.failing().filter(|t| !suite.is_hidden(t.name())).collect();
+        let mut failing: Vec<&TestResult> = suite.failing().filter(|t| !suite.is_hidden(t.name())).collect();
         failing.sort_by_key(|t| (std::cmp::Reverse(t.severity()), t.status() != TestStatus::Error));
         let mut shown: Vec<Shown<'_>> = failing
             .into_iter()
@@ -137,7 +136,11 @@ impl FeedbackEntry {
         let mut out = String::new();
         let active = counts.passed + counts.failed + counts.errors;
         let _ = write!(out, "## Iteration {}: {} of {active} tests pass", self.iteration, counts.passed);
-        let _ = write!(out, " ({} failed, {} errors, {} skipped)\n\n", counts.failed, counts.errors, counts.skipped);
+        let _ = write!(
+            out,
+            " ({} failed, {} errors, {} skipped)\n\n",
+            counts.failed, counts.errors, counts.skipped
+        );
         let RewardSignal { total, progression, .. } = self.reward;
         let _ = writeln!(out, "Reward {total:.3}, progression {progression:+.3}.");
         if counts.hidden_active > 0 {
@@ -186,7 +189,11 @@ impl FeedbackEntry {
         }
         for Shown { test, message, details } in shown {
             let (name, status) = (xml(test.name()), test.status().as_str());
-            let _ = write!(out, "  <test name=\"{name}\" status=\"{status}\" severity=\"{}\"", test.severity().as_str());
+            let _ = write!(
+                out,
+                "  <test name=\"{name}\" status=\"{status}\" severity=\"{}\"",
+                test.severity().as_str()
+            );
             if let Some(reason) = test.reason() {
                 let _ = write!(out, " reason=\"{}\"", xml(reason));
             }
@@ -212,7 +219,8 @@ impl FeedbackEntry {
                     "status": test.status().as_str(),
                     "severity": test.severity().as_str(),
                 });
-                let texts = [("reason", test.reason().unwrap_or("")), ("message", message), ("details", details)];
+                let texts =
+                    [("reason", test.reason().unwrap_or("")), ("message", message), ("details", details)];
                 for (key, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
                     if let Some(object) = one.as_object_mut() {
                         object.insert(key.to_owned(), text.into());
@@ -236,7 +244,6 @@ impl FeedbackEntry {
         .to_string()
     }
 }
-
 
 fn kind(test: &TestResult) -> String {
     let (severity, status) = (test.severity().as_str(), test.status().as_str());
@@ -334,8 +341,7 @@ mod tests {
     const STYLES: [PromptStyle; 3] = [PromptStyle::Markdown, PromptStyle::Xml, PromptStyle::Json];
 
     fn entry(tests: Vec<TestResult>, hidden: &[&str]) -> FeedbackEntry {
-        let about =
-            About { hidden: hidden.iter().map(ToString::to_string).collect(), ..About::named("s") };
+        let about = About { hidden: hidden.iter().map(ToString::to_string).collect(), ..About::named("s") };
         let suite = SuiteResult::new(tests, about).unwrap();
         let reward = Strategy::default().signal(&suite, None, None).unwrap();
         FeedbackEntry::new(CodeSubmission::new("x = 1", 1, "initial"), suite, reward)
@@ -379,7 +385,8 @@ mod tests {
 
     #[test]
     fn a_fence_in_the_details_does_not_end_the_fence() {
-        let text = entry(vec![failed("t").with_details("```\nx\n```")], &[]).to_prompt(4000, PromptStyle::Markdown);
+        let text =
+            entry(vec![failed("t").with_details("```\nx\n```")], &[]).to_prompt(4000, PromptStyle::Markdown);
         assert!(text.contains("````"));
     }
 

@@ -179,7 +179,8 @@ fn check_len(argument: &'static str, got: Option<usize>, want: usize) -> Result<
 #[inline]
 fn tally(row: usize, status: &[u8], severity: &[u8], duration: Option<&[f64]>) -> Result<Row, Error> {
     let mut highest = 0_u8;
-    let (mut passed, mut skipped, mut passed_weight, mut skipped_weight, mut weight) = (0_u32, 0_u32, 0_u32, 0_u32, 0_u32);
+    let (mut passed, mut skipped, mut passed_weight, mut skipped_weight, mut weight) =
+        (0_u32, 0_u32, 0_u32, 0_u32, 0_u32);
     // Sixty-four cells at a time fit sums of weights up to 3 into a byte, which the compiler can do in lanes.
     for (codes, weights) in status.chunks(64).zip(severity.chunks(64)) {
         let (mut p, mut s, mut pw, mut sw, mut w) = (0_u8, 0_u8, 0_u8, 0_u8, 0_u8);
@@ -224,7 +225,10 @@ fn all_not_negative(durations: &[f64]) -> bool {
 }
 
 fn bad_duration(row: usize) -> Error {
-    Error::Mismatch { argument: "duration_ms", problem: format!("row {row} holds a value that is not finite and >= 0") }
+    Error::Mismatch {
+        argument: "duration_ms",
+        problem: format!("row {row} holds a value that is not finite and >= 0"),
+    }
 }
 
 #[cold]
@@ -263,7 +267,8 @@ fn in_parallel(
     of_row: impl Fn(usize) -> Result<([f64; COMPONENTS], f64), Error> + Sync,
 ) -> Result<Rewards, Error> {
     let mut rewards = Rewards { components: vec![0.0; rollouts * COMPONENTS], totals: vec![0.0; rollouts] };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(1 + cells / CELLS_PER_THREAD);
+    let threads =
+        std::thread::available_parallelism().map_or(1, usize::from).min(1 + cells / CELLS_PER_THREAD);
     let rows_each = rollouts.div_ceil(threads).max(1);
     let fill = |start: usize, components: &mut [f64], totals: &mut [f64]| -> Result<(), Error> {
         let (rows, _) = components.as_chunks_mut::<COMPONENTS>();
@@ -282,9 +287,7 @@ fn in_parallel(
     std::thread::scope(|scope| {
         let first = parts.next();
         let others: Vec<_> = parts
-            .map(|(start, components, totals)| {
-                scope.spawn(move || fill(start, components, totals))
-            })
+            .map(|(start, components, totals)| scope.spawn(move || fill(start, components, totals)))
             .collect();
         let mut done = first.map_or(Ok(()), |(start, components, totals)| fill(start, components, totals));
         for other in others {

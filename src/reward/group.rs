@@ -2,7 +2,7 @@
 //!
 //! NaN means no verdict: such a rollout is left out of its group's statistics and its own number is NaN.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::batch::{ABSENT, NO_VERDICT};
 use crate::outcome::{Error, TestStatus, check_range};
@@ -15,20 +15,13 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Groups by id, one id a rollout; groups are numbered in the order in which they first appear.
+    /// Groups by id, one id a rollout; groups are numbered in the order of their ids.
     pub fn by_id(ids: &[i64]) -> Self {
-        let mut number = HashMap::new();
-        let mut members: Vec<Vec<usize>> = Vec::new();
+        let mut members: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
         for (rollout, id) in ids.iter().enumerate() {
-            let group = *number.entry(*id).or_insert(members.len());
-            if group == members.len() {
-                members.push(Vec::new());
-            }
-            if let Some(of_group) = members.get_mut(group) {
-                of_group.push(rollout);
-            }
+            members.entry(*id).or_default().push(rollout);
         }
-        Self { members, rollouts: ids.len() }
+        Self { members: members.into_values().collect(), rollouts: ids.len() }
     }
 
     /// Consecutive groups of `size` rollouts.
@@ -188,7 +181,11 @@ pub fn decoupled_advantages(
         let normalised = advantages(&values, groups, Normalization::MeanStd, eps)?;
         sums.iter_mut().zip(normalised).for_each(|(sum, a)| *sum += weight * a);
     }
-    if whiten { advantages(&sums, &Groups::by_id(&vec![0; sums.len()]), Normalization::MeanStd, eps) } else { Ok(sums) }
+    if whiten {
+        advantages(&sums, &Groups::by_id(&vec![0; sums.len()]), Normalization::MeanStd, eps)
+    } else {
+        Ok(sums)
+    }
 }
 
 /// Weights of the tests within each group, from the group's own pass rates: rare success weighs more.
@@ -265,10 +262,20 @@ pub struct GroupSignal {
 }
 
 /// Counts the groups that carry no signal in these totals.
-pub fn group_signal(strategy: &str, totals: &[f64], groups: &Groups, resolution: f64) -> Result<GroupSignal, Error> {
+pub fn group_signal(
+    strategy: &str,
+    totals: &[f64],
+    groups: &Groups,
+    resolution: f64,
+) -> Result<GroupSignal, Error> {
     let resolution = check_range("resolution", "finite and >= 0", 0.0.., resolution)?;
-    let mut signal =
-        GroupSignal { strategy: strategy.to_owned(), groups: 0, all_equal: 0, within_resolution: 0, resolution };
+    let mut signal = GroupSignal {
+        strategy: strategy.to_owned(),
+        groups: 0,
+        all_equal: 0,
+        within_resolution: 0,
+        resolution,
+    };
     groups.map(totals, |group| {
         if group.is_empty() {
             return;

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::{Error, SuiteResult, check_range};
 
-pub use scalar::{binary_reward, pass_rate_reward, progression_reward, severity_weighted_reward, speed_score};
+pub use scalar::{
+    binary_reward, pass_rate_reward, progression_reward, severity_weighted_reward, speed_score,
+};
 pub use strategy::{
     Binary, Curriculum, Gated, MultiSignal, PassRate, Progression, SeverityWeighted, Strategy,
 };
@@ -49,7 +51,13 @@ impl Default for RewardWeights {
 
 impl RewardWeights {
     /// Weights that are each finite and not negative.
-    pub fn new(pass_rate: f64, severity: f64, progression: f64, coverage: f64, speed: f64) -> Result<Self, Error> {
+    pub fn new(
+        pass_rate: f64,
+        severity: f64,
+        progression: f64,
+        coverage: f64,
+        speed: f64,
+    ) -> Result<Self, Error> {
         let check = |argument, value| check_range(argument, "finite and >= 0", 0.0.., value);
         Ok(Self {
             pass_rate: check("pass_rate", pass_rate)?,
@@ -145,7 +153,12 @@ impl std::hash::Hash for RewardSignal {
 
 /// Checks a target duration.
 pub fn check_target(target_ms: f64) -> Result<f64, Error> {
-    check_range("target_ms", "finite and > 0", (std::ops::Bound::Excluded(0.0), std::ops::Bound::Unbounded), target_ms)
+    check_range(
+        "target_ms",
+        "finite and > 0",
+        (std::ops::Bound::Excluded(0.0), std::ops::Bound::Unbounded),
+        target_ms,
+    )
 }
 
 /// Checks a coverage.
@@ -186,9 +199,14 @@ mod tests {
     #[test]
     fn the_total_is_the_weighted_sum() {
         let previous = suite(3, 7);
-        let signal =
-            compute_reward_signal(&suite(7, 3), Some(&previous), Some(0.5), 1000.0, &RewardWeights::default())
-                .unwrap();
+        let signal = compute_reward_signal(
+            &suite(7, 3),
+            Some(&previous),
+            Some(0.5),
+            1000.0,
+            &RewardWeights::default(),
+        )
+        .unwrap();
         assert!((signal.progression - 0.4).abs() < 1e-12);
         let expected = 0.35 * 0.7 + 0.25 * 0.7 + 0.20 * 0.4 + 0.10 * 0.5 + 0.10;
         assert!((signal.total - expected).abs() < 1e-12);
@@ -196,7 +214,8 @@ mod tests {
 
     #[test]
     fn a_target_of_zero_is_refused() {
-        let error = compute_reward_signal(&suite(1, 0), None, None, 0.0, &RewardWeights::default()).unwrap_err();
+        let error =
+            compute_reward_signal(&suite(1, 0), None, None, 0.0, &RewardWeights::default()).unwrap_err();
         assert_eq!(error.to_string(), "target_ms must be finite and > 0, got 0");
     }
 

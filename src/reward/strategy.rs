@@ -5,7 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{COMPONENTS, DEFAULT_TARGET_MS, RewardSignal, RewardWeights, check_coverage, check_target, scalar};
+use super::{
+    COMPONENTS, DEFAULT_TARGET_MS, RewardSignal, RewardWeights, check_coverage, check_target, scalar,
+};
 use crate::outcome::{Error, SuiteResult, Tally, check_range};
 
 /// 1.0 when all tests passed, else 0.0.
@@ -122,7 +124,12 @@ impl Curriculum {
     }
 
     #[inline]
-    fn total(&self, components: &[f64; COMPONENTS], all_passed: bool, previous_pass_rate: Option<f64>) -> f64 {
+    fn total(
+        &self,
+        components: &[f64; COMPONENTS],
+        all_passed: bool,
+        previous_pass_rate: Option<f64>,
+    ) -> f64 {
         let reached = previous_pass_rate.unwrap_or(0.0);
         if all_passed {
             1.0
@@ -303,7 +310,10 @@ mod tests {
         assert_eq!(total(curriculum, &now, None), 0.6);
         assert_eq!(total(curriculum, &now, Some(&suite(4, 6, 0.0))), 0.6);
         let before = suite(5, 5, 0.0);
-        assert_eq!(total(curriculum, &now, Some(&before)), total(MultiSignal::default(), &now, Some(&before)));
+        assert_eq!(
+            total(curriculum, &now, Some(&before)),
+            total(MultiSignal::default(), &now, Some(&before))
+        );
         assert_eq!(total(curriculum, &now, Some(&suite(10, 0, 0.0))), 0.0);
     }
 

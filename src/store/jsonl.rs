@@ -119,7 +119,8 @@ impl Journal {
         let mut text = serde_json::to_vec(line).map_err(|e| Error::io(&self.path, "write")(e.into()))?;
         text.push(b'\n');
         let end = SeekFrom::Start(self.good_bytes);
-        let written = self.file.seek(end).and_then(|_| self.file.write_all(&text)).and_then(|()| self.file.sync_data());
+        let written =
+            self.file.seek(end).and_then(|_| self.file.write_all(&text)).and_then(|()| self.file.sync_data());
         match written {
             Ok(()) => {
                 self.good_bytes += text.len() as u64;
@@ -152,9 +153,13 @@ fn read_lines(path: &Path, bytes: &[u8]) -> Result<Recovered, Error> {
         let broken = |problem: String| Error::Broken { path: path.to_owned(), line: number, problem };
         match serde_json::from_slice(line).map_err(|e| broken(e.to_string()))? {
             Line::Header { version, .. } if version != VERSION => {
-                return Err(broken(format!("version {version} is not {VERSION}, the one this testgrad writes")));
+                return Err(broken(format!(
+                    "version {version} is not {VERSION}, the one this testgrad writes"
+                )));
             }
-            Line::Header { .. } if recovered.header.is_some() => return Err(broken("a second header".into())),
+            Line::Header { .. } if recovered.header.is_some() => {
+                return Err(broken("a second header".into()));
+            }
             Line::Header { header, .. } => recovered.header = Some(header),
             _ if recovered.header.is_none() => return Err(broken("no header before it".into())),
             Line::Iteration { entry, elapsed_s } => {

@@ -1,0 +1,186 @@
+"""The loop's drivers that are better in Python: with await, and over many tasks at once.
+
+The plain driver is in Rust. Each step here is `LoopRun.need`, fetch, hand in; the rules are in the core.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import queue
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from ._testgrad import AgentTestLoop, History, LoopRun
+
+_POLL_S = 0.02
+
+
+async def arun(loop: AgentTestLoop, task: object = None) -> History:
+    """Run the loop to its end with async or plain callables; plain ones run in threads."""
+    return await _drive(loop, loop._begin(task))
+
+
+async def _drive(loop: AgentTestLoop, run: LoopRun) -> History:
+    agent_fn, test_runner = _callables(loop)
+    try:
+        while True:
+            what, detail = run.need()
+            if what == "code":
+                run.code(await _call(agent_fn, run.history, run.history.task))
+            elif what == "tests":
+                run.suite(await _call(test_runner, detail))
+            else:
+                break
+    except BaseException as error:
+        run.fail(error)
+        raise
+    run.close()
+    return run.history
+
+
+def _callables(loop: AgentTestLoop) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    _, kwargs = loop.__getnewargs_ex__()
+    return kwargs["agent_fn"], kwargs["test_runner"]
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - the method, not whether there is one
+    )
+
+
+async def _call(function: Callable[..., Any], *args: object) -> Any:
+    if _is_async(function):
+        return await function(*args)
+    result = await asyncio.to_thread(function, *args)
+    return await result if inspect.isawaitable(result) else result
+
+
+class _Many:
+    """The runs of many tasks: begun in order, each with its own history."""
+
+    def __init__(self, loop: AgentTestLoop, tasks: Iterable[object], journal_dir: Path | None) -> None:
+        self.loop = loop
+        self.tasks = list(tasks)
+        self.journal_dir = journal_dir
+        self.runs: list[LoopRun | None] = [None] * len(self.tasks)
+        self.failed_to_begin: dict[int, History] = {}
+        self.cancelled = threading.Event()
+        self.done = threading.Event()
+
+    def begin(self, place: int) -> LoopRun | None:
+        """Begin a task's run, or go on with its journal; None when that is refused."""
+        try:
+            self.runs[place] = run = self._begin(self.tasks[place], place)
+        except Exception as error:
+            history = History(task=self.tasks[place], stopped_by="exception", error=error)
+            self.failed_to_begin[place] = history
+            return None
+        return run
+
+    def _begin(self, task: object, place: int) -> LoopRun:
+        if self.journal_dir is None:
+            return self.loop._begin(task)
+        journal = self.journal_dir / f"task-{place:04}.jsonl"
+        resume = journal.exists() and journal.stat().st_size > 0
+        return self.loop._resume(task, journal) if resume else self.loop._begin(task, journal)
+
+    def histories(self) -> list[History]:
+        """One history a task, in order; of a task that was never begun an empty one."""
+        out = []
+        for place, (task, run) in enumerate(zip(self.tasks, self.runs, strict=True)):
+            if run is not None:
+                out.append(run.history)
+            elif place in self.failed_to_begin:
+                out.append(self.failed_to_begin[place])
+            else:
+                out.append(History(task=task, stopped_by="interrupted"))
+        return out
+
+    def interrupt(self) -> None:
+        """Stop all runs at their next step; those under way end as interrupted now."""
+        self.cancelled.set()
+        for run in self.runs:
+            if run is not None:
+                run.interrupt()
+
+
+def run_many(
+    loop: AgentTestLoop, tasks: Iterable[object], concurrency: int, journal_dir: Path | None
+) -> list[History]:
+    """Run one loop a task, many at once; see `AgentTestLoop.run_many`."""
+    if concurrency < 1:
+        raise ValueError(f"concurrency must be >= 1, got {concurrency}")
+    _, kwargs = loop.__getnewargs_ex__()
+    if kwargs["journal"] is not None:
+        raise ValueError("one journal cannot hold many runs; give run_many(journal_dir=...) instead")
+    if journal_dir is not None:
+        Path(journal_dir).mkdir(parents=True, exist_ok=True)
+    many = _Many(loop, tasks, None if journal_dir is None else Path(journal_dir))
+    if not many.tasks:
+        return []
+    work = _in_event_loop if any(map(_is_async, _callables(loop))) else _in_threads
+    # Daemon threads, so that Ctrl-C comes back at once even while a callable blocks.
+    threading.Thread(target=work, args=(many, concurrency), daemon=True).start()
+    try:
+        while not many.done.wait(_POLL_S):
+            pass
+    except KeyboardInterrupt as error:
+        many.interrupt()
+        error.histories = many.histories()  # type: ignore[attr-defined]
+        raise
+    return many.histories()
+
+
+def _in_threads(many: _Many, concurrency: int) -> None:
+    places: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for place in range(len(many.tasks)):
+        places.put(place)
+
+    def work() -> None:
+        while not many.cancelled.is_set():
+            try:
+                place = places.get_nowait()
+            except queue.Empty:
+                return
+            run = many.begin(place)
+            if run is not None:
+                try:
+                    run.drive()
+                except BaseException:  # noqa: S110 - it is on the history, where the caller looks
+                    pass
+
+    workers = [
+        threading.Thread(target=work, daemon=True)
+        for _ in range(min(concurrency, len(many.tasks)))
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    many.done.set()
+
+
+def _in_event_loop(many: _Many, concurrency: int) -> None:
+    async def one(place: int, places_free: asyncio.Semaphore) -> None:
+        async with places_free:
+            if many.cancelled.is_set():
+                return
+            run = many.begin(place)
+            if run is not None:
+                try:
+                    await _drive(many.loop, run)
+                except BaseException:  # noqa: S110 - it is on the history, where the caller looks
+                    pass
+
+    async def everything() -> None:
+        places_free = asyncio.Semaphore(concurrency)
+        await asyncio.gather(*(one(place, places_free) for place in range(len(many.tasks))))
+
+    try:
+        asyncio.run(everything())
+    finally:
+        many.done.set()

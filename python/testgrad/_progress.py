@@ -1,0 +1,126 @@
+"""The progress bar of a run: one line in a terminal, one element in a notebook, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import html
+import sys
+import time
+from typing import Any, Protocol
+
+from ._testgrad import FeedbackEntry
+
+_WIDTH = 24
+_REDRAW_S = 0.05
+
+
+class _Canvas(Protocol):
+    def draw(self, text: str, share: float) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Bar:
+    """Shows how far a run is: iterations of the most allowed, pass rate, best reward.
+
+    Args:
+        total: The most iterations there can be.
+        done: Iterations that were done before (a resumed run).
+    """
+
+    def __init__(self, total: int, *, done: int = 0) -> None:
+        self._total = total
+        self._done = done
+        self._best = float("-inf")
+        self._drawn_at = float("-inf")
+        self._text = ""
+        self._canvas: _Canvas = _canvas()
+
+    def update(self, entry: FeedbackEntry) -> None:
+        """Show one more finished iteration."""
+        self._done = entry.iteration
+        self._best = max(self._best, entry.reward.total)
+        suite = entry.suite_result
+        self._text = (
+            f"{self._done}/{self._total} iterations, "
+            f"{suite.passed} of {suite.total - suite.skipped} tests pass, "
+            f"reward {entry.reward.total:.3f}, best {self._best:.3f}"
+        )
+        now = time.monotonic()
+        if suite.all_passed or self._done >= self._total or now - self._drawn_at >= _REDRAW_S:
+            self._drawn_at = now
+            self._draw()
+
+    def close(self) -> None:
+        """Show the last state and end the line."""
+        self._draw()
+        self._canvas.close()
+
+    def _draw(self) -> None:
+        if self._text:
+            self._canvas.draw(self._text, self._done / self._total)
+
+
+class _Terminal:
+    def draw(self, text: str, share: float) -> None:
+        full = round(share * _WIDTH)
+        bar = "█" * full + "░" * (_WIDTH - full)
+        sys.stderr.write(f"\r\x1b[2K{bar} {text}")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        sys.stderr.write("\n")
+        sys.stderr.flush()
+
+
+class _Lines:
+    """For logs: a line each time a tenth more is done."""
+
+    def __init__(self) -> None:
+        self._tenths = -1
+        self._said = ""
+
+    def draw(self, text: str, share: float) -> None:
+        tenths = int(share * 10)
+        if tenths > self._tenths:
+            self._tenths = tenths
+            self._say(text)
+        self._last = text
+
+    def close(self) -> None:
+        last = getattr(self, "_last", "")
+        if last and last != self._said:
+            self._say(last)
+
+    def _say(self, text: str) -> None:
+        self._said = text
+        sys.stderr.write(f"testgrad: {text}\n")
+        sys.stderr.flush()
+
+
+class _Notebook:
+    def __init__(self, display: Any, html_class: Any) -> None:
+        self._html = html_class
+        self._handle = display(self._html(""), display_id=True)
+
+    def draw(self, text: str, share: float) -> None:
+        self._handle.update(
+            self._html(
+                f'<progress value="{share:.4f}" max="1" style="width:16em"></progress> '
+                f"{html.escape(text)}"
+            )
+        )
+
+    def close(self) -> None:
+        pass
+
+
+def _canvas() -> _Canvas:
+    # A notebook has loaded IPython long before; it is never imported for its sake.
+    if "IPython" in sys.modules:
+        from IPython import get_ipython
+        from IPython.display import HTML, display
+
+        shell = get_ipython()
+        if shell is not None and type(shell).__name__ == "ZMQInteractiveShell":
+            return _Notebook(display, HTML)
+    return _Terminal() if sys.stderr.isatty() else _Lines()

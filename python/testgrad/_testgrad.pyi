@@ -1,0 +1,1366 @@
+"""
+The binary half of testgrad; use the package `testgrad`, which re-exports it.
+"""
+
+from _typeshed import SupportsGetItem
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from numpy import float64
+from numpy.typing import ArrayLike, NDArray
+from os import PathLike
+from testgrad.enums import TestSeverity, TestStatus
+from typing import Any, Final, SupportsFloat, SupportsIndex, final
+
+__all__ = ["ABSENT", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "Curriculum", "FeedbackEntry", "Gated", "GroupSignal", "History", "LearningPoint", "LoopRun", "MultiSignal", "PassRate", "Progression", "RewardSignal", "RewardWeights", "SeverityWeighted", "SuiteResult", "TestResult", "advantages", "binary_reward", "build_feedback", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "severity_weighted_reward", "speed_score"]
+
+ABSENT: Final[int]
+"""
+Status code of a test that a suite does not have (padding).
+"""
+
+NO_VERDICT: Final[int]
+"""
+Status code of a suite that could not be judged: its row becomes NaN.
+"""
+
+__version__: Final[str]
+"""
+The version of the package.
+"""
+
+@final
+class AgentTestLoop:
+    """
+    The agent-test loop: an agent proposes code, tests judge it, reward and feedback go back to the agent.
+    """
+    def __getnewargs_ex__(self, /) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
+    def __new__(cls, /, test_runner: Callable[..., Any], agent_fn: Callable[..., Any], max_iterations: SupportsIndex = 10, reward_weights: RewardWeights | None = None, *, strategy: Callable[..., Any] | None = None, target_ms: SupportsFloat | SupportsIndex = ..., patience: SupportsIndex | None = None, max_time_s: SupportsFloat | SupportsIndex | None = None, stop_when: Callable[..., bool] | None = None, on_iteration: Callable[..., object] | None = None, progress: bool = False, journal: str | PathLike[str] | None = None) -> AgentTestLoop:
+        """
+        The agent-test loop: an agent proposes code, tests judge it, reward and feedback go back to the agent.
+
+        An exception in a callable reaches the caller as it is, with the history so far as its attribute `history`;
+        so does Ctrl-C. The last history is also `loop.history`.
+
+        Args:
+            test_runner: `test_runner(code) -> SuiteResult`, plain or async.
+            agent_fn: `agent_fn(history, task) -> str`, plain or async.
+            max_iterations: The most iterations, >= 1.
+            reward_weights: How much each component counts; None means `RewardWeights()`.
+            strategy: One of testgrad's strategies or any `strategy(suite, previous) -> RewardSignal`; None means
+                `MultiSignal(reward_weights, target_ms)`.
+            target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
+            patience: Stop after that many iterations in a row without a better total.
+            max_time_s: Stop after that many seconds of wall time; checked between iterations.
+            stop_when: `stop_when(history) -> bool`, asked after each iteration.
+            on_iteration: `on_iteration(entry)`, called after each iteration.
+            progress: Show a bar, in a terminal and in a notebook.
+            journal: A file that gets each iteration before the next begins; see `resume`.
+
+        Raises:
+            ValueError: A number out of range, named.
+            TypeError: Something that is not callable where a callable belongs.
+
+        Example:
+            >>> from testgrad import AgentTestLoop, SuiteResult, TestResult
+            >>> def agent(history, task):
+            ...     return f"x = {len(history)}"
+            >>> def run_tests(code):
+            ...     return SuiteResult([TestResult("x is 2", "passed" if code == "x = 2" else "failed")])
+            >>> AgentTestLoop(run_tests, agent).run("make x 2")
+            <History of 3 iterations, best reward 0.900, all_passed>
+        """
+    def __repr__(self, /) -> str: ...
+    def _begin(self, /, task: "object" = None, journal: str | PathLike[str] | None = None) -> LoopRun:
+        """
+        Begins a run without driving it.
+        """
+    def _resume(self, /, task: "object" = None, journal: str | PathLike[str] | None = None) -> LoopRun:
+        """
+        Takes up the run in a journal without driving it; `task` is used when not even the header was written.
+        """
+    def arun(self, /, task: "object" = None) -> Coroutine[Any, Any, History]:
+        """
+        Runs the loop to its end with async or plain callables; plain ones run in threads.
+
+        Args:
+            task: Handed to the agent as it is; with a journal it must be plain JSON data.
+        """
+    @property
+    def history(self, /) -> History | None:
+        """
+        The history of the last run; None before the first.
+        """
+    def resume(self, /, journal: str | PathLike[str] | None = None) -> History:
+        """
+        Goes on with the run in a journal, after a kill at any moment; done iterations are not done again.
+
+        The agent must give the same answer to the same history for the whole to equal an uninterrupted run.
+
+        Args:
+            journal: The file; None means the loop's own.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            StoreError: It is in use, broken (with the line), or was written under another strategy.
+        """
+    def run(self, /, task: "object" = None) -> History:
+        """
+        Runs the loop to its end with plain callables.
+
+        Args:
+            task: Handed to the agent as it is; with a journal it must be plain JSON data.
+
+        Raises:
+            StoreError: The journal already holds a run, is in use, or cannot be written.
+            TypeError: The agent did not return str, or the runner not a `SuiteResult`.
+        """
+    def run_many(self, /, tasks: "Iterable[object]", *, concurrency: SupportsIndex = 8, journal_dir: str | PathLike[str] | None = None) -> "list[History]":
+        """
+        Runs one loop a task, many at once; plain callables run in threads, async ones in one event loop.
+
+        A task whose callable raises ends with `history.stopped_by == "exception"` and the exception in
+        `history.error`; the others go on. Ctrl-C raises `KeyboardInterrupt` with the histories so far as its
+        attribute `histories`.
+
+        Args:
+            tasks: The tasks.
+            concurrency: How many at once, >= 1.
+            journal_dir: A directory that gets a journal a task, `task-0000.jsonl` and so on; a task whose journal
+                is there goes on from it.
+
+        Returns:
+            One history a task, in the order of the tasks.
+        """
+
+@final
+class Binary:
+    """
+    1.0 when all tests passed, else 0.0.
+    """
+    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __getnewargs__(self, /) -> tuple[float, ...]: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /) -> Binary:
+        """
+        1.0 when all tests passed, else 0.0.
+
+        Called with a suite and the one before, it gives the signal; the components are always filled in,
+        with a speed target of 1000 ms.
+        """
+    def __repr__(self, /) -> str: ...
+    @property
+    def name(self, /) -> str:
+        """
+        The strategy's name.
+        """
+
+@final
+class CodeSubmission:
+    """
+    Code under judgement, with its place in the run and the strategy it was written under.
+    """
+    __match_args__: Final[tuple[str, str, str]]
+    """
+    For `match`.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __getnewargs__(self, /) -> tuple[str, int, str]: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, code: str, iteration: SupportsIndex, strategy: str = ...) -> CodeSubmission:
+        """
+        Code under judgement, with its place in the run and the strategy it was written under.
+
+        Args:
+            code: The code.
+            iteration: Which turn of the loop it is, from 1.
+            strategy: What it was meant to do; see `infer_strategy`.
+        """
+    def __repr__(self, /) -> str: ...
+    @property
+    def code(self, /) -> str:
+        """
+        The code.
+        """
+    @staticmethod
+    def from_json(text: "str | bytes") -> CodeSubmission:
+        """
+        The value that `to_json` wrote.
+        """
+    @property
+    def iteration(self, /) -> int:
+        """
+        Which turn of the loop it is, from 1.
+        """
+    @property
+    def strategy(self, /) -> str:
+        """
+        What it was meant to do.
+        """
+    def to_json(self, /) -> str:
+        """
+        The value as JSON; `from_json` reads it back.
+        """
+
+@final
+class Curriculum:
+    """
+    Three stages, chosen by the pass rate reached before.
+
+    Below `threshold` the total is the pass rate, from there on the multi-signal sum, and once everything has
+    passed before, binary. A suite that passes everything earns exactly 1.0 in every stage. All rollouts that
+    start from the same previous suite are in the same stage, so their totals can be compared.
+    """
+    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __getnewargs__(self, /) -> tuple[float, RewardWeights, float]: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, threshold: SupportsFloat | SupportsIndex = 0.8, weights: RewardWeights | None = None, target_ms: SupportsFloat | SupportsIndex = ...) -> Curriculum:
+        """
+        Pass rate first, then the multi-signal sum, binary for the final acceptance.
+
+        The stage is chosen by the pass rate of the previous suite: below `threshold` the total is the pass rate,
+        from there on the weighted sum, and once everything has passed before, binary. A suite that passes
+        everything earns exactly 1.0 in every stage.
+
+        Args:
+            threshold: The previous pass rate from which the weighted sum counts, 0..1.
+            weights: How much each component counts in the second stage; None means `RewardWeights()`.
+            target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
+
+        Raises:
+            ValueError: A threshold outside 0..1, a target that is not finite and > 0.
+        """
+    def __repr__(self, /) -> str: ...
+    @property
+    def name(self, /) -> str:
+        """
+        The strategy's name.
+        """
+    @property
+    def target_ms(self, /) -> float:
+        """
+        The duration in milliseconds at which the speed score has fallen to 1/e.
+        """
+    @property
+    def threshold(self, /) -> float:
+        """
+        The previous pass rate from which the multi-signal sum counts, 0..1.
+        """
+    @property
+    def weights(self, /) -> RewardWeights:
+        """
+        How much each component counts in the second stage.
+        """
+
+@final
+class FeedbackEntry:
+    """
+    One turn of the loop: what was submitted, what the tests said, and what it earned.
+    """
+    __match_args__: Final[tuple[str, str, str, str, str]]
+    """
+    For `match`.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, iteration: SupportsIndex, submission: CodeSubmission, suite_result: SuiteResult, reward: RewardSignal, failing_tests: SupportsGetItem[int, tuple[str, str]]) -> FeedbackEntry:
+        """
+        One turn of the loop: what was submitted, what the tests said, and what it earned.
+
+        Args:
+            iteration: Which turn of the loop it is, from 1.
+            submission: What was submitted.
+            suite_result: What the tests said.
+            reward: What it earned.
+            failing_tests: Name and message of each failing test that the agent may see.
+        """
+    def __repr__(self, /) -> str: ...
+    @property
+    def failing_tests(self, /) -> tuple[tuple[str, str], ...]:
+        """
+        Name and message of each failing test that the agent may see.
+        """
+    @staticmethod
+    def from_json(text: "str | bytes") -> FeedbackEntry:
+        """
+        The value that `to_json` wrote.
+        """
+    @property
+    def iteration(self, /) -> int:
+        """
+        Which turn of the loop it is, from 1.
+        """
+    @property
+    def reward(self, /) -> RewardSignal:
+        """
+        What it earned.
+        """
+    @property
+    def submission(self, /) -> CodeSubmission:
+        """
+        What was submitted.
+        """
+    @property
+    def suite_result(self, /) -> SuiteResult:
+        """
+        What the tests said.
+        """
+    def to_json(self, /) -> str:
+        """
+        The value as JSON; `from_json` reads it back.
+        """
+    def to_prompt(self, /, max_chars: SupportsIndex = ..., style: str = "markdown") -> str:
+        """
+        What to show the agent next.
+
+        Failing tests come worst first: critical before major before minor, errors before failures, else in the
+        suite's order. Hidden tests are shown only as counts.
+
+        Args:
+            max_chars: The budget in characters. Messages and details are cut to it; the name of a failing test
+                never is, so the text is longer when the names alone are.
+            style: "markdown", "xml" or "json".
+
+        Raises:
+            ValueError: An unknown style.
+        """
+
+@final
+class Gated:
+    """
+    Correctness, and speed and coverage only in proportion to it; exactly 1.0 for full success.
+
+    With correctness c = (w_pass_rate * pass_rate + w_severity * severity_score) / (w_pass_rate + w_severity),
+    total = c * (w_pass_rate + w_severity + w_coverage * coverage_score + w_speed * speed_score) / (the sum of
+    those four weights), and 1.0 when all tests passed. So 0 <= total <= c: what passes nothing earns nothing,
+    however quickly it fails. Progression is left out: it depends on the way, not on the code.
+    """
+    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __getnewargs__(self, /) -> tuple[RewardWeights, float]: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, weights: RewardWeights | None = None, target_ms: SupportsFloat | SupportsIndex = ...) -> Gated:
+        """
+        Correctness, and speed and coverage only in proportion to it; exactly 1.0 for full success.
+
+        With c = (w_pass_rate * pass_rate + w_severity * severity_score) / (w_pass_rate + w_severity), the total is
+        c * (w_pass_rate + w_severity + w_coverage * coverage_score + w_speed * speed_score) / (the sum of those four
+        weights), and 1.0 when all tests passed. Progression is not used.
+
+        Args:
+            weights: How much each component counts; None means `RewardWeights()`.
+            target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
+
+        Raises:
+            ValueError: A target that is not finite and > 0.
+        """
+    def __repr__(self, /) -> str: ...
+    @property
+    def name(self, /) -> str:
+        """
+        The strategy's name.
+        """
+    @property
+    def target_ms(self, /) -> float:
+        """
+        The duration in milliseconds at which the speed score has fallen to 1/e.
+        """
+    @property
+    def weights(self, /) -> RewardWeights:
+        """
+        How much each component counts; progression is not used.
+        """
+
+@final
+class GroupSignal:
+    """
+    How many groups teach nothing under one strategy.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def all_equal(self, /) -> int:
+        """
+        Groups whose rewards are all equal: their advantages are all zero.
+        """
+    @property
+    def groups(self, /) -> int:
+        """
+        How many groups have at least one verdict.
+        """
+    @property
+    def resolution(self, /) -> float:
+        """
+        The resolution, in units of the reward.
+        """
+    @property
+    def strategy(self, /) -> str:
+        """
+        The name under which the totals were given.
+        """
+    @property
+    def within_resolution(self, /) -> int:
+        """
+        Groups whose rewards differ by no more than the resolution, the equal ones included.
+        """
+
+@final
+class History:
+    """
+    All turns of one run: a sequence of `FeedbackEntry` that grows while the run is under way.
+    """
+    COLUMNS: Final[tuple[str, str, str, str, str, str]]
+    """
+    The columns of `to_numpy`.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __getnewargs_ex__(self, /) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
+    def __iter__(self, /) -> Iterator[FeedbackEntry]: ...
+    def __len__(self, /) -> int: ...
+    def __new__(cls, /, entries: "Iterable[FeedbackEntry] | None" = None, *, task: "object" = None, stopped_by: str | None = None, elapsed_s: SupportsFloat | SupportsIndex = 0.0, error: "BaseException | None" = None) -> History:
+        """
+        All turns of one run: a sequence of `FeedbackEntry` that grows while the run is under way.
+
+        Args:
+            entries: The turns, in order.
+            task: What the run was asked to do.
+            stopped_by: Why it ended: "all_passed", "max_iterations", "patience", "max_time", "stop_when",
+                "interrupted" or "exception"; None while it is under way.
+            elapsed_s: Its wall time in seconds.
+            error: The exception that ended it.
+        """
+    def __repr__(self, /) -> str: ...
+    def _repr_html_(self, /) -> str: ...
+    @property
+    def best(self, /) -> FeedbackEntry | None:
+        """
+        The turn with the highest total, the first of equals; None before the first turn.
+        """
+    def convergence_rate(self, /) -> float | None:
+        """
+        The mean gain in pass rate an iteration; None for fewer than two iterations.
+        """
+    @property
+    def elapsed_s(self, /) -> float:
+        """
+        Wall time so far, in seconds.
+        """
+    @property
+    def error(self, /) -> BaseException | None:
+        """
+        The exception that ended the run, if one did.
+        """
+    @staticmethod
+    def from_journal(path: str | PathLike[str]) -> History:
+        """
+        The history in a journal, as far as it got; neither locks nor changes the file.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            StoreError: The file is not a journal, with the line that is wrong.
+        """
+    @staticmethod
+    def from_json(text: "str | bytes") -> History:
+        """
+        The history that `to_json` wrote.
+        """
+    def learning_curve(self, /) -> tuple[LearningPoint, ...]:
+        """
+        One point an iteration: pass rate, total, cumulative reward, tests fixed and broken.
+        """
+    def plot(self, /, ax: "Any" = None) -> Any:
+        """
+        The learning curve as a matplotlib figure; needs the extra `plot`.
+
+        Args:
+            ax: The matplotlib axes to draw on; None makes a new figure.
+
+        Returns:
+            The axes.
+        """
+    def reward_trend(self, /, window: SupportsIndex = 3) -> float:
+        """
+        The slope of the total reward over the last `window` (>= 2) iterations; 0.0 for fewer than two.
+        """
+    @property
+    def stopped_by(self, /) -> str | None:
+        """
+        Why the run ended; None while it is under way.
+        """
+    @property
+    def task(self, /) -> Any:
+        """
+        What the run was asked to do.
+        """
+    def to_json(self, /) -> str:
+        """
+        The entries and why the run ended, as JSON; `from_json` reads it back. The task must be JSON too.
+        """
+    def to_numpy(self, /) -> NDArray[float64]:
+        """
+        The rewards as an array.
+
+        Returns:
+            float64, shape (n, 6), columns named in `History.COLUMNS`.
+        """
+
+@final
+class LearningPoint:
+    """
+    One iteration's point on the learning curve.
+    """
+    __match_args__: Final[tuple[str, str, str, str, str, str]]
+    """
+    For `match`.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __getnewargs__(self, /) -> tuple[int, float, float, float, int, int]: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, iteration: SupportsIndex, pass_rate: SupportsFloat | SupportsIndex, total_reward: SupportsFloat | SupportsIndex, cumulative_reward: SupportsFloat | SupportsIndex, tests_fixed: SupportsIndex, tests_broken: SupportsIndex = 0) -> LearningPoint:
+        """
+        One iteration's point on the learning curve.
+
+        Args:
+            iteration: Which turn of the loop it is.
+            pass_rate: Share of the active tests that passed, 0..1.
+            total_reward: The reward's total.
+            cumulative_reward: The sum of the totals so far.
+            tests_fixed: Tests that pass now and did not in the iteration before.
+            tests_broken: Tests that passed in the iteration before and do not now.
+        """
+    def __repr__(self, /) -> str: ...
+    @property
+    def cumulative_reward(self, /) -> float:
+        """
+        The sum of the totals so far.
+        """
+    @staticmethod
+    def from_json(text: "str | bytes") -> LearningPoint:
+        """
+        The value that `to_json` wrote.
+        """
+    @property
+    def iteration(self, /) -> int:
+        """
+        Which turn of the loop it is.
+        """
+    @property
+    def pass_rate(self, /) -> float:
+        """
+        Share of the active tests that passed, 0..1.
+        """
+    @property
+    def tests_broken(self, /) -> int:
+        """
+        Tests that passed in the iteration before and do not now.
+        """
+    @property
+    def tests_fixed(self, /) -> int:
+        """
+        Tests that pass now and did not in the iteration before.
+        """
+    def to_json(self, /) -> str:
+        """
+        The value as JSON; `from_json` reads it back.
+        """
+    @property
+    def total_reward(self, /) -> float:
+        """
+        The reward's total.
+        """
+
+@final
+class LoopRun:
+    """
+    One run under way: what it needs, and the means to hand it in. Used by the drivers.
+    """
+    def close(self, /) -> None:
+        """
+        Writes the end to the journal and lets go of it; closes the bar.
+        """
+    def code(self, /, code: "object") -> None:
+        """
+        Hands in what the agent returned.
+        """
+    def drive(self, /) -> History:
+        """
+        Runs to the end with plain callables.
+        """
+    def fail(self, /, error: "BaseException") -> None:
+        """
+        Ends the run because of an exception, which gets the history as its attribute.
+        """
+    @property
+    def history(self, /) -> History:
+        """
+        The run's history.
+        """
+    def interrupt(self, /) -> None:
+        """
+        Ends the run where it is; a driver in another thread stops at its next step.
+        """
+    def need(self, /) -> tuple[str, str | None]:
+        """
+        What is needed next: ("code", None), ("tests", the code) or ("nothing", the reason).
+        """
+    def suite(self, /, suite: "object") -> FeedbackEntry:
+        """
+        Hands in what the runner returned, and finishes the turn: history, journal, callbacks, stop rules.
+        """
+
+@final
+class MultiSignal:
+    """
+    The weighted sum of the components, not clamped.
+    """
+    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __getnewargs__(self, /) -> tuple[RewardWeights, float]: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, weights: RewardWeights | None = None, target_ms: SupportsFloat | SupportsIndex = ...) -> MultiSignal:
+        """
+        The weighted sum of the components, not clamped.
+
+        Args:
+            weights: How much each component counts; None means `RewardWeights()`.
+            target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
+
+        Raises:
+            ValueError: A target that is not finite and > 0.
+        """
+    def __repr__(self, /) -> str: ...
+    @property
+    def name(self, /) -> str:
+        """
+        The strategy's name.
+        """
+    @property
+    def target_ms(self, /) -> float:
+        """
+        The duration in milliseconds at which the speed score has fallen to 1/e.
+        """
+    @property
+    def weights(self, /) -> RewardWeights:
+        """
+        How much each component counts.
+        """
+
+@final
+class PassRate:
+    """
+    The pass rate.
+    """
+    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __getnewargs__(self, /) -> tuple[float, ...]: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /) -> PassRate:
+        """
+        The pass rate as the total.
+
+        Called with a suite and the one before, it gives the signal; the components are always filled in,
+        with a speed target of 1000 ms.
+        """
+    def __repr__(self, /) -> str: ...
+    @property
+    def name(self, /) -> str:
+        """
+        The strategy's name.
+        """
+
+@final
+class Progression:
+    """
+    The progression: it telescopes, so its sum over a run is the final pass rate and stalling earns nothing.
+    """
+    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __getnewargs__(self, /) -> tuple[float, ...]: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /) -> Progression:
+        """
+        The progression as the total: its sum over a run is the final pass rate, so stalling earns nothing.
+
+        Called with a suite and the one before, it gives the signal; the components are always filled in,
+        with a speed target of 1000 ms.
+        """
+    def __repr__(self, /) -> str: ...
+    @property
+    def name(self, /) -> str:
+        """
+        The strategy's name.
+        """
+
+@final
+class RewardSignal:
+    """
+    The reward as a vector plus its total.
+    """
+    __match_args__: Final[tuple[str, str, str, str, str, str]]
+    """
+    For `match`.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __float__(self, /) -> float: ...
+    def __getnewargs__(self, /) -> tuple[float, float, float, float, float, float]: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, pass_rate: SupportsFloat | SupportsIndex, severity_score: SupportsFloat | SupportsIndex, progression: SupportsFloat | SupportsIndex, coverage_score: SupportsFloat | SupportsIndex, speed_score: SupportsFloat | SupportsIndex, total: SupportsFloat | SupportsIndex) -> RewardSignal:
+        """
+        The reward as a vector plus its total.
+
+        Args:
+            pass_rate: Share of the active tests that passed, 0..1.
+            severity_score: Share of the active severity weight that passed, 0..1.
+            progression: Pass rate minus the previous pass rate, -1..1.
+            coverage_score: Coverage of the candidate, 0..1; 0.0 when not measured.
+            speed_score: exp(-time / target), 0..1.
+            total: What the strategy makes of them.
+
+        Raises:
+            ValueError: A number that is NaN or infinite.
+        """
+    def __repr__(self, /) -> str: ...
+    @property
+    def coverage_score(self, /) -> float:
+        """
+        Coverage of the candidate, 0..1; 0.0 when not measured.
+        """
+    @staticmethod
+    def from_json(text: "str | bytes") -> RewardSignal:
+        """
+        The value that `to_json` wrote.
+        """
+    @property
+    def pass_rate(self, /) -> float:
+        """
+        Share of the active tests that passed, 0..1.
+        """
+    @property
+    def progression(self, /) -> float:
+        """
+        Pass rate minus the previous pass rate, -1..1.
+        """
+    @property
+    def severity_score(self, /) -> float:
+        """
+        Share of the active severity weight that passed, 0..1.
+        """
+    @property
+    def speed_score(self, /) -> float:
+        """
+        exp(-time / target), 0..1.
+        """
+    def to_json(self, /) -> str:
+        """
+        The value as JSON; `from_json` reads it back.
+        """
+    @property
+    def total(self, /) -> float:
+        """
+        What the strategy makes of them.
+        """
+
+@final
+class RewardWeights:
+    """
+    How much each component counts in the total.
+    """
+    __match_args__: Final[tuple[str, str, str, str, str]]
+    """
+    For `match`.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __getnewargs__(self, /) -> tuple[float, float, float, float, float]: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, pass_rate: SupportsFloat | SupportsIndex = 0.35, severity: SupportsFloat | SupportsIndex = 0.25, progression: SupportsFloat | SupportsIndex = 0.20, coverage: SupportsFloat | SupportsIndex = 0.10, speed: SupportsFloat | SupportsIndex = 0.10) -> RewardWeights:
+        """
+        How much each component counts in the total.
+
+        Args:
+            pass_rate: Weight of the pass rate, finite and >= 0; so are the others.
+            severity: Weight of the severity score.
+            progression: Weight of the progression.
+            coverage: Weight of the coverage.
+            speed: Weight of the speed.
+
+        Raises:
+            ValueError: A weight that is negative, NaN or infinite.
+
+        Example:
+            >>> from testgrad import RewardWeights
+            >>> RewardWeights(speed=0.0)
+            RewardWeights(pass_rate=0.35, severity=0.25, progression=0.2, coverage=0.1, speed=0.0)
+        """
+    def __repr__(self, /) -> str: ...
+    @property
+    def coverage(self, /) -> float:
+        """
+        Weight of the coverage.
+        """
+    @staticmethod
+    def from_json(text: "str | bytes") -> RewardWeights:
+        """
+        The value that `to_json` wrote.
+        """
+    @property
+    def pass_rate(self, /) -> float:
+        """
+        Weight of the pass rate.
+        """
+    @property
+    def progression(self, /) -> float:
+        """
+        Weight of the progression.
+        """
+    @property
+    def severity(self, /) -> float:
+        """
+        Weight of the severity score.
+        """
+    @property
+    def speed(self, /) -> float:
+        """
+        Weight of the speed.
+        """
+    def to_json(self, /) -> str:
+        """
+        The value as JSON; `from_json` reads it back.
+        """
+
+@final
+class SeverityWeighted:
+    """
+    The severity score.
+    """
+    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __getnewargs__(self, /) -> tuple[float, ...]: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /) -> SeverityWeighted:
+        """
+        The severity score as the total.
+
+        Called with a suite and the one before, it gives the signal; the components are always filled in,
+        with a speed target of 1000 ms.
+        """
+    def __repr__(self, /) -> str: ...
+    @property
+    def name(self, /) -> str:
+        """
+        The strategy's name.
+        """
+
+@final
+class SuiteResult:
+    """
+    The outcomes of one run.
+
+    A suite with problems is never `all_passed`; warnings change nothing.
+    """
+    __match_args__: Final[tuple[str, str]]
+    """
+    For `match`.
+    """
+    def __contains__(self, test: Any, /) -> bool: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __getitem__(self, index: SupportsIndex, /) -> TestResult: ...
+    def __getnewargs_ex__(self, /) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
+    def __hash__(self, /) -> int: ...
+    def __iter__(self, /) -> Iterator[TestResult]: ...
+    def __len__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, tests: "Iterable[TestResult]", suite_name: str = ..., *, coverage: SupportsFloat | SupportsIndex | None = None, duration_ms: SupportsFloat | SupportsIndex | None = None, problems: SupportsGetItem[int, str] = ..., warnings: SupportsGetItem[int, str] = ..., hidden: SupportsGetItem[int, str] = ..., trust: str | None = None) -> SuiteResult:
+        """
+        The outcomes of one run: a frozen, sequence-like value.
+
+        Args:
+            tests: The tests, in order.
+            suite_name: The suite's name.
+            coverage: Share of the candidate's lines that ran, 0..1; None when not measured.
+            duration_ms: Wall time of the run in milliseconds; None when not measured.
+            problems: What went wrong outside any test; a suite with problems is never `all_passed`.
+            warnings: What the reader should know and that changes nothing.
+            hidden: Names of tests that are never shown to the agent.
+            trust: Who vouches for it: "isolated", "shared" or "reported"; None when made by hand.
+
+        Raises:
+            ValueError: Coverage outside 0..1, a negative duration, an unknown trust.
+
+        Example:
+            >>> from testgrad import SuiteResult, TestResult
+            >>> suite = SuiteResult([TestResult("a", "passed"), TestResult("b", "failed")])
+            >>> suite.pass_rate
+            0.5
+        """
+    def __repr__(self, /) -> str: ...
+    def _repr_html_(self, /) -> str: ...
+    @property
+    def all_passed(self, /) -> bool:
+        """
+        At least one active test, all active ones passed, and no problems.
+        """
+    @property
+    def coverage(self, /) -> float | None:
+        """
+        Share of the candidate's lines that ran, 0..1; None when not measured.
+        """
+    @property
+    def duration_ms(self, /) -> float | None:
+        """
+        Wall time of the run in milliseconds; None when not measured.
+        """
+    @property
+    def errors(self, /) -> int:
+        """
+        How many tests ended in an error.
+        """
+    @property
+    def failed(self, /) -> int:
+        """
+        How many tests failed.
+        """
+    @property
+    def failing(self, /) -> tuple[TestResult, ...]:
+        """
+        The tests that failed or ended in an error, in order.
+        """
+    @staticmethod
+    def from_json(text: "str | bytes") -> SuiteResult:
+        """
+        The value that `to_json` wrote.
+
+        Raises:
+            ValueError: Text that is not such JSON, with line and column.
+        """
+    @property
+    def hidden(self, /) -> tuple[str, ...]:
+        """
+        Names of tests that are never shown to the agent.
+        """
+    @property
+    def pass_rate(self, /) -> float:
+        """
+        passed / (total - skipped), 0.0 when nothing is active.
+        """
+    @property
+    def passed(self, /) -> int:
+        """
+        How many tests passed.
+        """
+    @property
+    def problems(self, /) -> tuple[str, ...]:
+        """
+        What went wrong outside any test.
+        """
+    @property
+    def skipped(self, /) -> int:
+        """
+        How many tests were skipped.
+        """
+    @property
+    def suite_name(self, /) -> str:
+        """
+        The suite's name.
+        """
+    @property
+    def tests(self, /) -> tuple[TestResult, ...]:
+        """
+        The tests, in order.
+        """
+    def to_json(self, /) -> str:
+        """
+        The value as JSON; `from_json` reads it back.
+        """
+    @property
+    def total(self, /) -> int:
+        """
+        How many tests there are.
+        """
+    @property
+    def trust(self, /) -> str | None:
+        """
+        Who vouches for it: "isolated", "shared" or "reported"; None when made by hand.
+        """
+    @property
+    def warnings(self, /) -> tuple[str, ...]:
+        """
+        What the reader should know and that changes nothing.
+        """
+
+@final
+class TestResult:
+    """
+    What one test did, with severity, message and duration.
+    """
+    __match_args__: Final[tuple[str, str, str, str, str]]
+    """
+    For `match`.
+    """
+    __test__: Final[bool]
+    """
+    Tells pytest that this is not a test class.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, name: Any, status: TestStatus | str, severity: TestSeverity | str | int = ..., message: str = ..., duration_ms: SupportsFloat | SupportsIndex = 0.0, *, details: str = ..., reason: str | None = None, file: str | None = None, line: SupportsIndex | None = None) -> TestResult:
+        """
+        What one test did, with severity, message and duration.
+
+        Args:
+            name: The test's name, usually its node id.
+            status: A `TestStatus`, or its value or name in any case.
+            severity: A `TestSeverity`, or its value or name in any case.
+            message: The short message of a failure.
+            duration_ms: How long it took in milliseconds, finite and >= 0.
+            details: Traceback and output.
+            reason: Why it is an ERROR or SKIPPED: "timeout", "memory", "crash", "collection", ...
+            file: The file the test is in.
+            line: The line the test starts at, from 1.
+
+        Raises:
+            ValueError: An unknown status or severity, a duration that is negative, NaN or infinite.
+
+        Example:
+            >>> from testgrad import TestResult
+            >>> TestResult("test_add", "passed", duration_ms=1.5)
+            TestResult('test_add', TestStatus.PASSED, duration_ms=1.5)
+        """
+    def __repr__(self, /) -> str: ...
+    @property
+    def details(self, /) -> str:
+        """
+        Traceback and output, "" when there is none.
+        """
+    @property
+    def duration_ms(self, /) -> float:
+        """
+        How long it took, in milliseconds.
+        """
+    @property
+    def file(self, /) -> str | None:
+        """
+        The file the test is in.
+        """
+    @staticmethod
+    def from_json(text: "str | bytes") -> TestResult:
+        """
+        The value that `to_json` wrote.
+
+        Raises:
+            ValueError: Text that is not such JSON, with line and column.
+        """
+    @property
+    def is_failing(self, /) -> bool:
+        """
+        True for FAILED and ERROR.
+        """
+    @property
+    def line(self, /) -> int | None:
+        """
+        The line the test starts at, from 1.
+        """
+    @property
+    def message(self, /) -> str:
+        """
+        The short message of a failure, "" when there is none.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        The test's name, usually its node id.
+        """
+    @property
+    def reason(self, /) -> str | None:
+        """
+        Why it is an ERROR or SKIPPED.
+        """
+    @property
+    def severity(self, /) -> TestSeverity:
+        """
+        How much it matters.
+        """
+    @property
+    def status(self, /) -> TestStatus:
+        """
+        What it did.
+        """
+    def to_json(self, /) -> str:
+        """
+        The value as JSON; `from_json` reads it back.
+        """
+
+def advantages(rewards: ArrayLike, groups: "int | ArrayLike", *, normalization: str = "mean_std", eps: SupportsFloat | SupportsIndex = 1e-6) -> NDArray[float64]:
+    """
+    The advantage of each rollout within its group.
+
+    "mean_std": (r - mean) / (std + eps), with the sample standard deviation (n - 1); "mean": r - mean;
+    "leave_one_out": r - the mean of the others. Exactly 0.0 for a whole group whose rewards are equal.
+
+    Args:
+        rewards: float64, shape (rollouts,); NaN means no verdict: left out, and NaN in the result.
+        groups: Group ids, shape (rollouts,), or the size of consecutive groups.
+        normalization: "mean_std", "mean" or "leave_one_out".
+        eps: Added to the standard deviation, >= 0.
+
+    Returns:
+        float64, shape (rollouts,).
+
+    Source:
+        "mean_std": GRPO, Shao et al. 2024, arXiv:2402.03300, section 4.1. "mean": Dr. GRPO, Liu et al. 2025,
+        arXiv:2503.20783, section 3. "leave_one_out": RLOO, Ahmadian et al. 2024, arXiv:2402.14740, after Kool et
+        al. 2019.
+    """
+
+def binary_reward(suite: SuiteResult) -> float:
+    """
+    1.0 when all tests passed, else 0.0.
+    """
+
+def build_feedback(submission: CodeSubmission, suite: SuiteResult, previous_suite: SuiteResult | None = None, coverage: SupportsFloat | SupportsIndex | None = None, target_ms: SupportsFloat | SupportsIndex = ..., weights: RewardWeights | None = None) -> FeedbackEntry:
+    """
+    The entry for one submission: its failing tests and its multi-signal reward.
+
+    Args:
+        submission: What was submitted.
+        suite: What the tests said.
+        previous_suite: What they said before, for the progression.
+        coverage: 0..1; None means the suite's own coverage, else 0.0.
+        target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
+        weights: How much each component counts; None means `RewardWeights()`.
+
+    Raises:
+        ValueError: Coverage outside 0..1, a target that is not finite and > 0.
+    """
+
+def compute_reward_signal(suite: SuiteResult, previous: SuiteResult | None = None, coverage: SupportsFloat | SupportsIndex | None = None, target_ms: SupportsFloat | SupportsIndex = ..., weights: RewardWeights | None = None) -> RewardSignal:
+    """
+    The components of one suite, and as their total the weighted sum, not clamped.
+
+    Args:
+        suite: The suite to reward.
+        previous: The suite before, for the progression.
+        coverage: 0..1; None means the suite's own coverage, else 0.0.
+        target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
+        weights: How much each component counts; None means `RewardWeights()`.
+
+    Raises:
+        ValueError: Coverage outside 0..1, a target that is not finite and > 0.
+
+    Example:
+        >>> from testgrad import SuiteResult, TestResult, compute_reward_signal
+        >>> suite = SuiteResult([TestResult("a", "passed"), TestResult("b", "failed")])
+        >>> compute_reward_signal(suite).total
+        0.5
+    """
+
+def convergence_rate(history: Iterable[FeedbackEntry]) -> float | None:
+    """
+    The mean gain in pass rate an iteration, (last - first) / (n - 1); None for fewer than two iterations.
+
+    Args:
+        history: A `History` or any iterable of `FeedbackEntry`.
+    """
+
+def decoupled_advantages(components: ArrayLike, groups: "int | ArrayLike", *, weights: ArrayLike | None = None, eps: SupportsFloat | SupportsIndex = 1e-6, whiten: bool = True) -> NDArray[float64]:
+    """
+    Each component normalised within its group by itself, then summed with weights.
+
+    Normalising after the sum lets a component with a wide spread drown the others; this does not.
+
+    Args:
+        components: float64, shape (rollouts, k); NaN rows mean no verdict.
+        groups: Group ids, shape (rollouts,), or the size of consecutive groups.
+        weights: float64, shape (k,), each >= 0; None means `RewardWeights()` (k = 5).
+        eps: Added to the standard deviations, >= 0.
+        whiten: Normalise the sums once more over all rollouts.
+
+    Returns:
+        float64, shape (rollouts,).
+
+    Source:
+        GDPO, Liu et al. 2026, arXiv:2601.05242, section 3: group-wise decoupled normalisation, then batch-wise.
+    """
+
+def difficulty_score(status: ArrayLike, groups: "int | ArrayLike") -> NDArray[float64]:
+    """
+    The share of its group's difficulty weight that each rollout passed, 0..1.
+
+    Args:
+        status: uint8, shape (rollouts, tests), codes as in `rewards_from_arrays`.
+        groups: Group ids, shape (rollouts,), or the size of consecutive groups.
+
+    Returns:
+        float64, shape (rollouts,); 0.0 when nothing is active, NaN without verdict.
+
+    Source:
+        Our own; see `difficulty_weights`.
+    """
+
+def difficulty_weights(status: ArrayLike, groups: "int | ArrayLike") -> NDArray[float64]:
+    """
+    Weights of the tests within each group, from the group's own pass rates: a test that few pass weighs more.
+
+    With k of n rollouts of the group passing a test, its weight is 1 - (k + 1) / (n + 2), scaled so that a
+    group's weights sum to 1. Skipped tests and rollouts without verdict are left out of k and n; a test that no
+    rollout has weighs 0.
+
+    Args:
+        status: uint8, shape (rollouts, tests), codes as in `rewards_from_arrays`.
+        groups: Group ids, shape (rollouts,), or the size of consecutive groups.
+
+    Returns:
+        float64, shape (groups, tests), groups in the order of their sorted ids.
+
+    Source:
+        Our own; the pass rate is estimated by Laplace's rule of succession, so that no weight is 0 or 1.
+    """
+
+def extract_failing_tests(suite: SuiteResult) -> tuple[tuple[str, str], ...]:
+    """
+    Name and message of each test that failed or ended in an error, in the suite's order; hidden ones left out.
+    """
+
+def group_signal(totals: Mapping[str, ArrayLike], groups: "int | ArrayLike", *, resolution: SupportsFloat | SupportsIndex = 0.01) -> list[GroupSignal]:
+    """
+    How many groups carry no signal under each strategy.
+
+    Args:
+        totals: Strategy name to totals, float64, shape (rollouts,); NaN means no verdict.
+        groups: Group ids, shape (rollouts,), or the size of consecutive groups.
+        resolution: Rewards that differ by no more than this count as equal, >= 0.
+
+    Returns:
+        One `GroupSignal` a strategy, in the order given.
+
+    Source:
+        Groups whose rewards are all equal have no gradient and are what DAPO's dynamic sampling drops: Yu et al.
+        2025, arXiv:2503.14476, section 3.2. The resolution is ours.
+    """
+
+def infer_strategy(history: Iterable[FeedbackEntry]) -> str:
+    """
+    What the next submission is for, judged by the last suite of the history.
+
+    Args:
+        history: A `History` or any iterable of `FeedbackEntry`.
+
+    Returns:
+        "initial" before the first, "fix_errors" after errors, "fix_failures" after failures, "refactor" once
+        all passed.
+    """
+
+def learning_curve(history: Iterable[FeedbackEntry]) -> tuple[LearningPoint, ...]:
+    """
+    One point an iteration; before the first, nothing passes.
+
+    Args:
+        history: A `History` or any iterable of `FeedbackEntry`.
+    """
+
+def leave_one_out_baseline(rewards: ArrayLike, groups: "int | ArrayLike") -> NDArray[float64]:
+    """
+    For each rollout the mean reward of the others of its group; a rollout alone is its own baseline.
+
+    Args:
+        rewards: float64, shape (rollouts,); NaN means no verdict: left out, and NaN in the result.
+        groups: Group ids, shape (rollouts,), or the size of consecutive groups.
+
+    Returns:
+        float64, shape (rollouts,).
+
+    Source:
+        RLOO, Ahmadian et al. 2024, arXiv:2402.14740, after Kool et al. 2019.
+    """
+
+def pass_rate_reward(suite: SuiteResult) -> float:
+    """
+    passed / (total - skipped), 0.0 when nothing is active.
+    """
+
+def progression_reward(current: SuiteResult, previous: SuiteResult | None) -> float:
+    """
+    Pass rate now minus pass rate before, -1..1; the pass rate itself when there is no previous suite.
+    """
+
+def reward_trend(history: Iterable[FeedbackEntry], window: SupportsIndex = 3) -> float:
+    """
+    The slope of the total reward over the last `window` iterations, by least squares.
+
+    Args:
+        history: A `History` or any iterable of `FeedbackEntry`.
+        window: How many of the last iterations count, >= 2.
+
+    Returns:
+        Reward gained an iteration; 0.0 for fewer than two iterations.
+    """
+
+def rewards(suites: "Iterable[SuiteResult | Exception | None]", strategy: Binary | PassRate | SeverityWeighted | Progression | MultiSignal | Gated | Curriculum | None = None, *, previous: "Iterable[SuiteResult | Exception | None] | None" = None, coverage: ArrayLike | None = None) -> tuple[NDArray[float64], NDArray[float64]]:
+    """
+    The rewards of many suites at once, equal bit for bit to the strategy called on each.
+
+    Args:
+        suites: `SuiteResult` values; None or a `NoVerdict` in a place gives a row of NaN, never 0.
+        strategy: One of testgrad's strategies; None means `MultiSignal()`.
+        previous: One suite or None for each suite, for the progression.
+        coverage: float64, shape (n,), 0..1, NaN where not measured; None means each suite's own.
+
+    Returns:
+        Components, float64, shape (n, 5), columns in the order of `RewardWeights`; totals, float64, shape (n,).
+
+    Raises:
+        ValueError: Lengths that do not fit, coverage outside 0..1.
+    """
+
+def rewards_from_arrays(status: ArrayLike, strategy: Binary | PassRate | SeverityWeighted | Progression | MultiSignal | Gated | Curriculum | None = None, *, severity: ArrayLike | None = None, duration_ms: ArrayLike | None = None, previous: "ArrayLike | None" = None, coverage: ArrayLike | None = None) -> tuple[NDArray[float64], NDArray[float64]]:
+    """
+    The rewards of many runs of the same tests, from arrays, equal bit for bit to the strategy called on suites.
+
+    Args:
+        status: uint8, shape (rollouts, tests): 0 passed, 1 failed, 2 error, 3 skipped, 254 (`NO_VERDICT`: the
+            row becomes NaN), 255 (`ABSENT`: this rollout has no such test).
+        strategy: One of testgrad's strategies; None means `MultiSignal()`.
+        severity: uint8, shape (tests,): 3 critical, 2 major, 1 minor; None means major.
+        duration_ms: float64, shape (rollouts, tests), finite and >= 0; None means no time.
+        previous: What came before: status codes, shape (rollouts, tests) or (tests,), or pass rates, float64,
+            shape (rollouts,), NaN for none. None means there was nothing.
+        coverage: float64, shape (rollouts,), 0..1, NaN where not measured.
+
+    Returns:
+        Components, float64, shape (rollouts, 5), columns in the order of `RewardWeights`; totals, float64,
+        shape (rollouts,).
+
+    Raises:
+        ValueError: Shapes that do not fit, or a value out of range, named by row and column.
+    """
+
+def severity_weighted_reward(suite: SuiteResult) -> float:
+    """
+    Severity weight of the passed tests / severity weight of the active tests, 0.0 when nothing is active.
+
+    The weights are CRITICAL 3, MAJOR 2, MINOR 1.
+    """
+
+def speed_score(suite: SuiteResult, target_ms: SupportsFloat | SupportsIndex = ...) -> float:
+    """
+    exp(-sum of durations / target_ms), 0..1; 0.0 for no tests.
+
+    Raises:
+        ValueError: A target that is not finite and > 0.
+    """

@@ -1,0 +1,56 @@
+//! The only place that maps errors of the core to Python exceptions.
+
+use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyType};
+
+use crate::{outcome, store};
+
+impl From<outcome::Error> for PyErr {
+    fn from(error: outcome::Error) -> Self {
+        PyValueError::new_err(error.to_string())
+    }
+}
+
+impl From<store::Error> for PyErr {
+    fn from(error: store::Error) -> Self {
+        let (path, line) = match &error {
+            store::Error::Io { path, source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                return PyFileNotFoundError::new_err(error.to_string()).with_path(path);
+            }
+            store::Error::Broken { path, line, .. } => (path, Some(*line)),
+            store::Error::Io { path, .. }
+            | store::Error::InUse { path }
+            | store::Error::NotEmpty { path }
+            | store::Error::Differs { path, .. } => (path, None),
+        };
+        Python::attach(|py| {
+            let make = || -> PyResult<PyErr> {
+                let kwargs = [("path", path.as_os_str().into_pyobject(py)?.into_any())].into_py_dict(py)?;
+                kwargs.set_item("line", line)?;
+                let exception = class(py, "StoreError")?.call((error.to_string(),), Some(&kwargs))?;
+                Ok(PyErr::from_value(exception))
+            };
+            make().unwrap_or_else(|failed| failed)
+        })
+    }
+}
+
+/// A class of `testgrad.errors`.
+fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
+    Ok(py.import("testgrad.errors")?.getattr(name)?.cast_into()?)
+}
+
+trait WithPath {
+    fn with_path(self, path: &std::path::Path) -> Self;
+}
+
+impl WithPath for PyErr {
+    fn with_path(self, path: &std::path::Path) -> Self {
+        Python::attach(|py| {
+            // Python's own attribute for it; the message says it too, so a failure to set it loses nothing.
+            let _ = self.value(py).setattr("filename", path.as_os_str());
+        });
+        self
+    }
+}

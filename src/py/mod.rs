@@ -1,0 +1,57 @@
+//! The list of what Python sees. Each file here holds the Python methods of the core file of the same name.
+
+mod agent_loop;
+mod batch;
+mod convert;
+mod curve;
+mod enums;
+mod errors;
+mod feedback;
+mod outcome;
+mod repr;
+mod reward;
+
+/// The binary half of testgrad; use the package `testgrad`, which re-exports it.
+#[pyo3::pymodule]
+mod _testgrad {
+    #[pymodule_export]
+    use super::agent_loop::{AgentTestLoop, History, LoopRun};
+    #[pymodule_export]
+    use super::batch::{
+        advantages, decoupled_advantages, difficulty_score, difficulty_weights, group_signal,
+        leave_one_out_baseline, rewards, rewards_from_arrays,
+    };
+    #[pymodule_export]
+    use super::curve::{convergence_rate, learning_curve, reward_trend};
+    #[pymodule_export]
+    use super::feedback::{build_feedback, extract_failing_tests, infer_strategy};
+    #[pymodule_export]
+    use super::reward::{
+        binary_reward, compute_reward_signal, pass_rate_reward, progression_reward, severity_weighted_reward,
+        speed_score,
+    };
+    #[pymodule_export]
+    use crate::curve::LearningPoint;
+    #[pymodule_export]
+    use crate::feedback::{CodeSubmission, FeedbackEntry};
+    #[pymodule_export]
+    use crate::outcome::{SuiteResult, TestResult};
+    #[pymodule_export]
+    use crate::reward::group::GroupSignal;
+    #[pymodule_export]
+    use crate::reward::{
+        Binary, Curriculum, Gated, MultiSignal, PassRate, Progression, RewardSignal, RewardWeights,
+        SeverityWeighted,
+    };
+
+    /// The version of the package.
+    #[allow(non_upper_case_globals, reason = "Python's name for it")]
+    #[pymodule_export]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+    /// Status code of a suite that could not be judged: its row becomes NaN.
+    #[pymodule_export]
+    const NO_VERDICT: u8 = crate::reward::batch::NO_VERDICT;
+    /// Status code of a test that a suite does not have (padding).
+    #[pymodule_export]
+    const ABSENT: u8 = crate::reward::batch::ABSENT;
+}
