@@ -48,6 +48,9 @@ mod _testgrad {
     #[allow(non_upper_case_globals, reason = "Python's name for it")]
     #[pymodule_export]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+    /// True when this is a debug build, which no speed should be judged by.
+    #[pymodule_export]
+    const DEBUG_BUILD: bool = cfg!(debug_assertions);
     /// Status code of a suite that could not be judged: its row becomes NaN.
     #[pymodule_export]
     const NO_VERDICT: u8 = crate::reward::batch::NO_VERDICT;

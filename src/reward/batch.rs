@@ -305,7 +305,7 @@ mod tests {
     use crate::outcome::{About, TestResult, TestSeverity};
     use crate::reward::{Binary, Curriculum, Gated, MultiSignal, PassRate, Progression, SeverityWeighted};
     use proptest::prelude::any;
-    use proptest::{prop_assert, prop_assert_eq, proptest};
+    use proptest::{prop_assert_eq, proptest};
 
     fn strategies() -> Vec<Strategy> {
         let curriculum = Curriculum::new(0.5, crate::reward::RewardWeights::default(), 300.0).unwrap();

@@ -194,7 +194,7 @@ pub fn decoupled_advantages(
 /// group's weights sum to 1. Skipped tests and rollouts without verdict are left out of k and n; a test that
 /// no rollout of the group has weighs 0. Row by row: groups x tests.
 pub fn difficulty_weights(status: &[u8], tests: usize, groups: &Groups) -> Result<Vec<f64>, Error> {
-    groups.check("status", if tests == 0 { groups.rollouts } else { status.len() / tests })?;
+    groups.check("status", status.len().checked_div(tests).unwrap_or(groups.rollouts))?;
     let row_of = |rollout: usize| status.get(rollout * tests..(rollout + 1) * tests).unwrap_or_default();
     let mut weights = Vec::with_capacity(groups.len() * tests);
     for group in &groups.members {
