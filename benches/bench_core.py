@@ -79,7 +79,9 @@ def build() -> list[tuple[str, float, str]]:
 
     def slow() -> object:
         make = ref.TestResult
-        return ref.SuiteResult(tuple([make(name, theirs_passed, duration_ms=1.5) for name in names]))
+        return ref.SuiteResult(
+            tuple([make(name, theirs_passed, duration_ms=1.5) for name in names])
+        )
 
     ratio = best_of(slow, number=20) / best_of(fast, number=20)
     return [("building a 1,000-test suite: frozen dataclasses / ours", ratio, "> 1")]
@@ -201,7 +203,9 @@ def memory() -> list[tuple[str, float, str]]:
         )
         return int(json.loads(out.stdout))
 
-    return [("history memory: ours / frozen dataclasses", measure("ours") / measure("theirs"), "< 0.4")]
+    return [
+        ("history memory: ours / frozen dataclasses", measure("ours") / measure("theirs"), "< 0.4")
+    ]
 
 
 def imports() -> list[tuple[str, float, str]]:
@@ -216,7 +220,10 @@ def imports() -> list[tuple[str, float, str]]:
 
 def main() -> int:
     if _testgrad.DEBUG_BUILD:
-        print("this is a debug build; run `make bench`, which builds an optimised one", file=sys.stderr)
+        print(
+            "this is a debug build; run `make bench`, which builds an optimised one",
+            file=sys.stderr,
+        )
         return 2
     results = {}
     for part in (signal, build, arrays, loop, memory, imports):

@@ -48,7 +48,17 @@ def main() -> None:
     for picture in sorted((ROOT / "docs").rglob("*.png")) + sorted((ROOT / "docs").rglob("*.svg")):
         shutil.copy(picture, SITE / picture.relative_to(ROOT))
     subprocess.run(
-        [sys.executable, "-m", "pdoc", "-o", SITE / "api", "-d", "google", "testgrad", "testgrad.batch"],
+        [
+            sys.executable,
+            "-m",
+            "pdoc",
+            "-o",
+            SITE / "api",
+            "-d",
+            "google",
+            "testgrad",
+            "testgrad.batch",
+        ],
         check=True,
     )
     print(f"pages in {SITE}")

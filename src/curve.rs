@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::feedback::FeedbackEntry;
-use crate::outcome::{Error, SuiteResult, TestStatus};
+use crate::outcome::{Error, SuiteResult, TestResult, TestStatus, check_range};
 
 /// One iteration's point on the learning curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,15 +32,34 @@ impl std::hash::Hash for LearningPoint {
     }
 }
 
+impl LearningPoint {
+    /// A point of finite numbers.
+    pub fn new(
+        iteration: u32,
+        [pass_rate, total_reward, cumulative_reward]: [f64; 3],
+        [tests_fixed, tests_broken]: [u32; 2],
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            iteration,
+            pass_rate: check_range("pass_rate", "between 0 and 1", 0.0..=1.0, pass_rate)?,
+            total_reward: check_range("total_reward", "finite", .., total_reward)?,
+            cumulative_reward: check_range("cumulative_reward", "finite", .., cumulative_reward)?,
+            tests_fixed,
+            tests_broken,
+        })
+    }
+}
+
 /// One point an iteration; before the first, nothing passes.
 pub fn learning_curve(history: &[FeedbackEntry]) -> Vec<LearningPoint> {
-    let mut cumulative_reward = 0.0;
+    let (mut cumulative_reward, mut unique) = (0.0, false);
     let before = std::iter::once(None).chain(history.iter().map(Some));
     before
         .zip(history)
         .map(|(before, entry)| {
             cumulative_reward += entry.reward.total;
-            let (tests_fixed, tests_broken) = changes(before.map(|b| &b.suite_result), &entry.suite_result);
+            let (tests_fixed, tests_broken) =
+                changes(before.map(|b| &b.suite_result), &entry.suite_result, &mut unique);
             LearningPoint {
                 iteration: entry.iteration,
                 pass_rate: entry.suite_result.tally().pass_rate(),
@@ -53,31 +72,32 @@ pub fn learning_curve(history: &[FeedbackEntry]) -> Vec<LearningPoint> {
         .collect()
 }
 
-/// How many tests were fixed and how many broken, by name; of tests with one name the last counts.
-fn changes(before: Option<&SuiteResult>, now: &SuiteResult) -> (u32, u32) {
-    let passes = |suite: &SuiteResult, i: usize| {
-        suite.tests().get(i).is_some_and(|t| t.status() == TestStatus::Passed)
-    };
-    let Some(before) = before else { return (now.tally().passed, 0) };
-    let same_names = before.tests().len() == now.tests().len()
-        && before.tests().iter().zip(now.tests()).all(|(a, b)| a.name() == b.name());
+/// Whether a suite's tests pass, by name; of tests with one name the last counts.
+fn passing(suite: &SuiteResult) -> HashMap<&str, bool> {
+    suite.tests().iter().map(|t| (t.name(), t.status() == TestStatus::Passed)).collect()
+}
+
+/// How many tests were fixed and how many broken, by name.
+///
+/// `unique` says whether the names of the suite before were found to be unique; it is brought up to date.
+fn changes(before: Option<&SuiteResult>, now: &SuiteResult, unique: &mut bool) -> (u32, u32) {
+    let old = before.map_or(&[][..], SuiteResult::tests);
+    let same_names =
+        old.len() == now.tests().len() && old.iter().zip(now.tests()).all(|(a, b)| a.name() == b.name());
     let (mut fixed, mut broken) = (0, 0);
     let mut count = |was: bool, is: bool| {
         fixed += u32::from(is && !was);
         broken += u32::from(was && !is);
     };
-    if same_names {
-        (0..now.tests().len()).for_each(|i| count(passes(before, i), passes(now, i)));
-    } else {
-        let mut names: HashMap<&str, (bool, bool)> = HashMap::new();
-        for test in before.tests() {
-            names.entry(test.name()).or_default().0 = test.status() == TestStatus::Passed;
-        }
-        for test in now.tests() {
-            names.entry(test.name()).or_default().1 = test.status() == TestStatus::Passed;
-        }
-        names.values().for_each(|(was, is)| count(*was, *is));
+    if same_names && *unique {
+        let passed = |t: &TestResult| t.status() == TestStatus::Passed;
+        old.iter().zip(now.tests()).for_each(|(a, b)| count(passed(a), passed(b)));
+        return (fixed, broken);
     }
+    let (was, is) = (before.map(passing).unwrap_or_default(), passing(now));
+    *unique = is.len() == now.tests().len();
+    is.iter().for_each(|(name, passes)| count(was.get(name).is_some_and(|p| *p), *passes));
+    was.iter().filter(|(name, _)| !is.contains_key(*name)).for_each(|(_, passed)| count(*passed, false));
     (fixed, broken)
 }
 
@@ -113,7 +133,7 @@ pub fn reward_trend(history: &[FeedbackEntry], window: usize) -> Result<f64, Err
 mod tests {
     use super::*;
     use crate::feedback::CodeSubmission;
-    use crate::outcome::{About, TestResult};
+    use crate::outcome::About;
     use crate::reward::{PassRate, Strategy};
 
     fn entry(iteration: u32, tests: &[(&str, bool)]) -> FeedbackEntry {

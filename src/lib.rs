@@ -8,6 +8,8 @@ pub mod curve;
 pub mod feedback;
 pub mod outcome;
 pub mod reward;
+pub mod runner;
+pub mod sandbox;
 pub mod store;
 
 #[cfg(feature = "python")]

@@ -42,16 +42,14 @@ pub enum Error {
         problem: String,
     },
     /// Text that is not the JSON of this type.
-    #[error("{what} json, line {line}, column {column}: {source}")]
+    #[error("{what} json{place}: {problem}")]
     Json {
         /// The type that was expected.
         what: &'static str,
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-        /// What serde said.
-        source: serde_json::Error,
+        /// `, line 3, column 14`; empty when the text is JSON but no such value.
+        place: String,
+        /// What is wrong with it.
+        problem: String,
     },
 }
 
@@ -66,6 +64,19 @@ pub(crate) fn check_range(
         Ok(value + 0.0) // -0.0 becomes 0.0, so that equal values have equal bits
     } else {
         Err(Error::OutOfRange { argument, allowed, got: value })
+    }
+}
+
+/// Checks a whole number that is at least `least`, and says so by name if it is not.
+pub(crate) fn check_whole(
+    argument: &'static str,
+    allowed: &'static str,
+    least: u32,
+    value: i64,
+) -> Result<u32, Error> {
+    match u32::try_from(value) {
+        Ok(whole) if whole >= least => Ok(whole),
+        _ => Err(Error::OutOfRange { argument, allowed, got: value as f64 }),
     }
 }
 
@@ -716,11 +727,12 @@ impl TryFrom<SuiteResultJson> for SuiteResult {
 
 /// Reads any of the core's values from its JSON, with the place of what is wrong.
 pub fn from_json<'a, T: Deserialize<'a>>(what: &'static str, text: &'a str) -> Result<T, Error> {
-    serde_json::from_str(text).map_err(|source| Error::Json {
-        what,
-        line: source.line(),
-        column: source.column(),
-        source,
+    serde_json::from_str(text).map_err(|source| {
+        let (line, column) = (source.line(), source.column());
+        let said = source.to_string();
+        let suffix = format!(" at line {line} column {column}");
+        let place = if line == 0 { String::new() } else { format!(", line {line}, column {column}") };
+        Error::Json { what, place, problem: said.strip_suffix(&suffix).unwrap_or(&said).to_owned() }
     })
 }
 

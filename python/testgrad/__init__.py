@@ -13,6 +13,7 @@ from ._testgrad import (
     MultiSignal,
     PassRate,
     Progression,
+    PytestRunner,
     RewardSignal,
     RewardWeights,
     SeverityWeighted,
@@ -29,6 +30,7 @@ from ._testgrad import (
     pass_rate_reward,
     progression_reward,
     reward_trend,
+    run_pytest,
     severity_weighted_reward,
     speed_score,
 )
@@ -48,6 +50,7 @@ __all__ = [
     "NoVerdict",
     "PassRate",
     "Progression",
+    "PytestRunner",
     "RewardSignal",
     "RewardWeights",
     "SeverityWeighted",
@@ -70,6 +73,7 @@ __all__ = [
     "pass_rate_reward",
     "progression_reward",
     "reward_trend",
+    "run_pytest",
     "severity_weighted_reward",
     "speed_score",
 ]

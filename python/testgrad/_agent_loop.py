@@ -1,11 +1,14 @@
 """The loop's drivers that are better in Python: with await, and over many tasks at once.
 
-The plain driver is in Rust. Each step here is `LoopRun.need`, fetch, hand in; the rules are in the core.
+The plain driver is in Rust. Each step here is `LoopRun.need`, fetch, hand in; the rules are in
+the core.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 import inspect
 import queue
 import threading
@@ -24,26 +27,30 @@ async def arun(loop: AgentTestLoop, task: object = None) -> History:
 
 
 async def _drive(loop: AgentTestLoop, run: LoopRun) -> History:
-    agent_fn, test_runner = _callables(loop)
+    agent_fn, test_runner = loop.agent_fn, loop.test_runner
     try:
         while True:
             what, detail = run.need()
+            hand_in: Callable[[object], object]
             if what == "code":
-                run.code(await _call(agent_fn, run.history, run.history.task))
+                hand_in, answer = run.code, await _call(agent_fn, run.history, run.history.task)
             elif what == "tests":
-                run.suite(await _call(test_runner, detail))
+                hand_in, answer = run.suite, await _call(test_runner, detail)
             else:
                 break
+            if _has_stopped(run):  # interrupted meanwhile: the history is with the caller already
+                return run.history
+            hand_in(answer)
+        run.close()
     except BaseException as error:
-        run.fail(error)
+        if run.history.stopped_by != "interrupted":
+            run.fail(error)
         raise
-    run.close()
     return run.history
 
 
-def _callables(loop: AgentTestLoop) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    _, kwargs = loop.__getnewargs_ex__()
-    return kwargs["agent_fn"], kwargs["test_runner"]
+def _has_stopped(run: LoopRun) -> bool:
+    return run.history.stopped_by is not None
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
@@ -55,20 +62,52 @@ def _is_async(function: Callable[..., Any]) -> bool:
 async def _call(function: Callable[..., Any], *args: object) -> Any:
     if _is_async(function):
         return await function(*args)
-    result = await asyncio.to_thread(function, *args)
+    result = await _in_thread(function, *args)
     return await result if inspect.isawaitable(result) else result
+
+
+async def _in_thread(function: Callable[..., Any], *args: object) -> Any:
+    """Like `asyncio.to_thread`, but in a daemon thread of its own.
+
+    So Ctrl-C waits for nobody, and as many calls block at once as there are runs.
+    """
+    event_loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[tuple[Any, BaseException | None]] = event_loop.create_future()
+    context = contextvars.copy_context()
+
+    def hand_in(value: Any, error: BaseException | None) -> None:
+        if not outcome.done():
+            outcome.set_result((value, error))
+
+    def call() -> None:
+        value, error = None, None
+        try:
+            value = context.run(function, *args)
+        except BaseException as raised:
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the event loop is closed, nobody waits any more
+            event_loop.call_soon_threadsafe(hand_in, value, error)
+
+    threading.Thread(target=call, daemon=True).start()
+    value, error = await outcome
+    if error is not None:
+        raise error
+    return value
 
 
 class _Many:
     """The runs of many tasks: begun in order, each with its own history."""
 
-    def __init__(self, loop: AgentTestLoop, tasks: Iterable[object], journal_dir: Path | None) -> None:
+    def __init__(
+        self, loop: AgentTestLoop, tasks: Iterable[object], journal_dir: Path | None
+    ) -> None:
         self.loop = loop
         self.tasks = list(tasks)
         self.journal_dir = journal_dir
         self.runs: list[LoopRun | None] = [None] * len(self.tasks)
         self.failed_to_begin: dict[int, History] = {}
         self.cancelled = threading.Event()
+        self.cancel_awaits: Callable[[], object] = lambda: None
         self.done = threading.Event()
 
     def begin(self, place: int) -> LoopRun | None:
@@ -85,8 +124,9 @@ class _Many:
         if self.journal_dir is None:
             return self.loop._begin(task)
         journal = self.journal_dir / f"task-{place:04}.jsonl"
-        resume = journal.exists() and journal.stat().st_size > 0
-        return self.loop._resume(task, journal) if resume else self.loop._begin(task, journal)
+        if journal.exists() and b"\n" in journal.read_bytes():  # its header is complete
+            return self.loop._resume(journal)
+        return self.loop._begin(task, journal)
 
     def histories(self) -> list[History]:
         """One history a task, in order; of a task that was never begun an empty one."""
@@ -106,23 +146,24 @@ class _Many:
         for run in self.runs:
             if run is not None:
                 run.interrupt()
+        with contextlib.suppress(RuntimeError):  # the event loop has closed meanwhile
+            self.cancel_awaits()
 
 
 def run_many(
     loop: AgentTestLoop, tasks: Iterable[object], concurrency: int, journal_dir: Path | None
 ) -> list[History]:
     """Run one loop a task, many at once; see `AgentTestLoop.run_many`."""
-    if concurrency < 1:
-        raise ValueError(f"concurrency must be >= 1, got {concurrency}")
-    _, kwargs = loop.__getnewargs_ex__()
-    if kwargs["journal"] is not None:
-        raise ValueError("one journal cannot hold many runs; give run_many(journal_dir=...) instead")
+    if loop.journal is not None:
+        raise ValueError(
+            "one journal cannot hold many runs; give run_many(journal_dir=...) instead"
+        )
     if journal_dir is not None:
         Path(journal_dir).mkdir(parents=True, exist_ok=True)
     many = _Many(loop, tasks, None if journal_dir is None else Path(journal_dir))
     if not many.tasks:
         return []
-    work = _in_event_loop if any(map(_is_async, _callables(loop))) else _in_threads
+    work = _in_event_loop if any(map(_is_async, (loop.agent_fn, loop.test_runner))) else _in_threads
     # Daemon threads, so that Ctrl-C comes back at once even while a callable blocks.
     threading.Thread(target=work, args=(many, concurrency), daemon=True).start()
     try:
@@ -148,20 +189,20 @@ def _in_threads(many: _Many, concurrency: int) -> None:
                 return
             run = many.begin(place)
             if run is not None:
-                try:
+                # What it raises is on the history, where the caller looks.
+                with contextlib.suppress(BaseException):
                     run.drive()
-                except BaseException:  # noqa: S110 - it is on the history, where the caller looks
-                    pass
 
     workers = [
-        threading.Thread(target=work, daemon=True)
-        for _ in range(min(concurrency, len(many.tasks)))
+        threading.Thread(target=work, daemon=True) for _ in range(min(concurrency, len(many.tasks)))
     ]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    many.done.set()
+    try:
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    finally:
+        many.done.set()
 
 
 def _in_event_loop(many: _Many, concurrency: int) -> None:
@@ -171,16 +212,18 @@ def _in_event_loop(many: _Many, concurrency: int) -> None:
                 return
             run = many.begin(place)
             if run is not None:
-                try:
+                with contextlib.suppress(BaseException):  # as above
                     await _drive(many.loop, run)
-                except BaseException:  # noqa: S110 - it is on the history, where the caller looks
-                    pass
 
     async def everything() -> None:
+        event_loop, this = asyncio.get_running_loop(), asyncio.current_task()
+        if this is not None:
+            many.cancel_awaits = lambda: event_loop.call_soon_threadsafe(this.cancel)
         places_free = asyncio.Semaphore(concurrency)
         await asyncio.gather(*(one(place, places_free) for place in range(len(many.tasks))))
 
     try:
-        asyncio.run(everything())
+        with contextlib.suppress(asyncio.CancelledError):
+            asyncio.run(everything())
     finally:
         many.done.set()

@@ -1,8 +1,9 @@
-"""The progress bar of a run: one line in a terminal, one element in a notebook, plain lines elsewhere."""
+"""The progress bar of a run: a line in a terminal, an element in a notebook, else plain lines."""
 
 from __future__ import annotations
 
 import html
+import os
 import sys
 import time
 from typing import Any, Protocol
@@ -33,6 +34,7 @@ class Bar:
         self._best = float("-inf")
         self._drawn_at = float("-inf")
         self._text = ""
+        self._closed = False
         self._canvas: _Canvas = _canvas()
 
     def update(self, entry: FeedbackEntry) -> None:
@@ -51,7 +53,10 @@ class Bar:
             self._draw()
 
     def close(self) -> None:
-        """Show the last state and end the line."""
+        """Show the last state and end the line; a second time does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         self._draw()
         self._canvas.close()
 
@@ -64,7 +69,9 @@ class _Terminal:
     def draw(self, text: str, share: float) -> None:
         full = round(share * _WIDTH)
         bar = "█" * full + "░" * (_WIDTH - full)
-        sys.stderr.write(f"\r\x1b[2K{bar} {text}")
+        # A line that wraps could not be drawn over.
+        line = f"{bar} {text}"[: _columns() - 1]
+        sys.stderr.write(f"\r\x1b[2K{line}")
         sys.stderr.flush()
 
     def close(self) -> None:
@@ -72,12 +79,19 @@ class _Terminal:
         sys.stderr.flush()
 
 
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
 class _Lines:
     """For logs: a line each time a tenth more is done."""
 
     def __init__(self) -> None:
         self._tenths = -1
-        self._said = ""
+        self._last = self._said = ""
 
     def draw(self, text: str, share: float) -> None:
         tenths = int(share * 10)
@@ -87,9 +101,8 @@ class _Lines:
         self._last = text
 
     def close(self) -> None:
-        last = getattr(self, "_last", "")
-        if last and last != self._said:
-            self._say(last)
+        if self._last != self._said:
+            self._say(self._last)
 
     def _say(self, text: str) -> None:
         self._said = text

@@ -7,10 +7,57 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 from os import PathLike
+from pathlib import Path
 from testgrad.enums import TestSeverity, TestStatus
+from testgrad.errors import NoVerdict
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
-__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "Curriculum", "FeedbackEntry", "Gated", "GroupSignal", "History", "LearningPoint", "LoopRun", "MultiSignal", "PassRate", "Progression", "RewardSignal", "RewardWeights", "SeverityWeighted", "SuiteResult", "TestResult", "advantages", "binary_reward", "build_feedback", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "severity_weighted_reward", "speed_score"]
+__all__ = [
+    "ABSENT",
+    "DEBUG_BUILD",
+    "NO_VERDICT",
+    "__version__",
+    "AgentTestLoop",
+    "Binary",
+    "CodeSubmission",
+    "Curriculum",
+    "FeedbackEntry",
+    "Gated",
+    "GroupSignal",
+    "History",
+    "LearningPoint",
+    "LoopRun",
+    "MultiSignal",
+    "PassRate",
+    "Progression",
+    "PytestRunner",
+    "RewardSignal",
+    "RewardWeights",
+    "SeverityWeighted",
+    "SuiteResult",
+    "TestResult",
+    "advantages",
+    "binary_reward",
+    "build_feedback",
+    "compute_reward_signal",
+    "convergence_rate",
+    "decoupled_advantages",
+    "difficulty_score",
+    "difficulty_weights",
+    "extract_failing_tests",
+    "group_signal",
+    "infer_strategy",
+    "learning_curve",
+    "leave_one_out_baseline",
+    "pass_rate_reward",
+    "progression_reward",
+    "reward_trend",
+    "rewards",
+    "rewards_from_arrays",
+    "run_pytest",
+    "severity_weighted_reward",
+    "speed_score",
+]
 
 ABSENT: Final[int]
 """
@@ -37,8 +84,23 @@ class AgentTestLoop:
     """
     The agent-test loop: an agent proposes code, tests judge it, reward and feedback go back to the agent.
     """
-    def __getnewargs_ex__(self, /) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
-    def __new__(cls, /, test_runner: Callable[..., Any], agent_fn: Callable[..., Any], max_iterations: SupportsIndex = 10, reward_weights: RewardWeights | None = None, *, strategy: Callable[..., Any] | None = None, target_ms: SupportsFloat | SupportsIndex = ..., patience: SupportsIndex | None = None, max_time_s: SupportsFloat | SupportsIndex | None = None, stop_when: Callable[..., bool] | None = None, on_iteration: Callable[..., object] | None = None, progress: bool = False, journal: str | PathLike[str] | None = None) -> AgentTestLoop:
+    def __new__(
+        cls,
+        /,
+        test_runner: Callable[..., Any],
+        agent_fn: Callable[..., Any],
+        max_iterations: SupportsIndex = 10,
+        reward_weights: RewardWeights | None = None,
+        *,
+        strategy: Callable[..., Any] | None = None,
+        target_ms: SupportsFloat | SupportsIndex = ...,
+        patience: SupportsIndex | None = None,
+        max_time_s: SupportsFloat | SupportsIndex | None = None,
+        stop_when: Callable[..., bool] | None = None,
+        on_iteration: Callable[..., object] | None = None,
+        progress: bool = False,
+        journal: str | PathLike[str] | None = None,
+    ) -> AgentTestLoop:
         """
         The agent-test loop: an agent proposes code, tests judge it, reward and feedback go back to the agent.
 
@@ -73,18 +135,28 @@ class AgentTestLoop:
             >>> AgentTestLoop(run_tests, agent).run("make x 2")
             <History of 3 iterations, best reward 0.900, all_passed>
         """
+    def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
-    def _begin(self, /, task: "object" = None, journal: str | PathLike[str] | None = None) -> LoopRun:
+    def _begin(
+        self, /, task: "object" = None, journal: str | PathLike[str] | None = None
+    ) -> LoopRun:
         """
         Begins a run without driving it.
         """
-    def _resume(self, /, task: "object" = None, journal: str | PathLike[str] | None = None) -> LoopRun:
+    def _resume(self, /, journal: str | PathLike[str] | None = None) -> LoopRun:
         """
-        Takes up the run in a journal without driving it; `task` is used when not even the header was written.
+        Takes up the run in a journal without driving it.
+        """
+    @property
+    def agent_fn(self, /) -> Callable[..., Any]:
+        """
+        The agent.
         """
     def arun(self, /, task: "object" = None) -> Coroutine[Any, Any, History]:
         """
         Runs the loop to its end with async or plain callables; plain ones run in threads.
+
+        At Ctrl-C `asyncio.run` raises a `KeyboardInterrupt` of its own; the history is `loop.history`.
 
         Args:
             task: Handed to the agent as it is; with a journal it must be plain JSON data.
@@ -93,6 +165,11 @@ class AgentTestLoop:
     def history(self, /) -> History | None:
         """
         The history of the last run; None before the first.
+        """
+    @property
+    def journal(self, /) -> Path | None:
+        """
+        The journal's path.
         """
     def resume(self, /, journal: str | PathLike[str] | None = None) -> History:
         """
@@ -118,7 +195,14 @@ class AgentTestLoop:
             StoreError: The journal already holds a run, is in use, or cannot be written.
             TypeError: The agent did not return str, or the runner not a `SuiteResult`.
         """
-    def run_many(self, /, tasks: "Iterable[object]", *, concurrency: SupportsIndex = 8, journal_dir: str | PathLike[str] | None = None) -> "list[History]":
+    def run_many(
+        self,
+        /,
+        tasks: "Iterable[object]",
+        *,
+        concurrency: SupportsIndex = 8,
+        journal_dir: str | PathLike[str] | None = None,
+    ) -> "list[History]":
         """
         Runs one loop a task, many at once; plain callables run in threads, async ones in one event loop.
 
@@ -135,15 +219,21 @@ class AgentTestLoop:
         Returns:
             One history a task, in the order of the tasks.
         """
+    @property
+    def test_runner(self, /) -> Callable[..., Any]:
+        """
+        The test runner.
+        """
 
 @final
 class Binary:
     """
     1.0 when all tests passed, else 0.0.
     """
-    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
+    def __call__(
+        self, /, suite: SuiteResult, previous: SuiteResult | None = None
+    ) -> RewardSignal: ...
     def __eq__(self, value: object, /) -> bool: ...
-    def __getnewargs__(self, /) -> tuple[float, ...]: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __new__(cls, /) -> Binary:
@@ -153,6 +243,7 @@ class Binary:
         Called with a suite and the one before, it gives the signal; the components are always filled in,
         with a speed target of 1000 ms.
         """
+    def __reduce__(self, /) -> tuple[type, tuple[float, ...]]: ...
     def __repr__(self, /) -> str: ...
     @property
     def name(self, /) -> str:
@@ -165,12 +256,12 @@ class CodeSubmission:
     """
     Code under judgement, with its place in the run and the strategy it was written under.
     """
+
     __match_args__: Final[tuple[str, str, str]]
     """
     For `match`.
     """
     def __eq__(self, value: object, /) -> bool: ...
-    def __getnewargs__(self, /) -> tuple[str, int, str]: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __new__(cls, /, code: str, iteration: SupportsIndex, strategy: str = ...) -> CodeSubmission:
@@ -182,6 +273,7 @@ class CodeSubmission:
             iteration: Which turn of the loop it is, from 1.
             strategy: What it was meant to do; see `infer_strategy`.
         """
+    def __reduce__(self, /) -> tuple[type, tuple[str, int, str]]: ...
     def __repr__(self, /) -> str: ...
     @property
     def code(self, /) -> str:
@@ -213,16 +305,23 @@ class Curriculum:
     """
     Three stages, chosen by the pass rate reached before.
 
-    Below `threshold` the total is the pass rate, from there on the multi-signal sum, and once everything has
-    passed before, binary. A suite that passes everything earns exactly 1.0 in every stage. All rollouts that
+    Below `threshold` the total is the pass rate, from there on the multi-signal sum, and after a pass rate of 1,
+    binary. A suite that passes everything earns exactly 1.0 in every stage. All rollouts that
     start from the same previous suite are in the same stage, so their totals can be compared.
     """
-    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
+    def __call__(
+        self, /, suite: SuiteResult, previous: SuiteResult | None = None
+    ) -> RewardSignal: ...
     def __eq__(self, value: object, /) -> bool: ...
-    def __getnewargs__(self, /) -> tuple[float, RewardWeights, float]: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /, threshold: SupportsFloat | SupportsIndex = 0.8, weights: RewardWeights | None = None, target_ms: SupportsFloat | SupportsIndex = ...) -> Curriculum:
+    def __new__(
+        cls,
+        /,
+        threshold: SupportsFloat | SupportsIndex = 0.8,
+        weights: RewardWeights | None = None,
+        target_ms: SupportsFloat | SupportsIndex = ...,
+    ) -> Curriculum:
         """
         Pass rate first, then the multi-signal sum, binary for the final acceptance.
 
@@ -238,6 +337,7 @@ class Curriculum:
         Raises:
             ValueError: A threshold outside 0..1, a target that is not finite and > 0.
         """
+    def __reduce__(self, /) -> tuple[type, tuple[float, RewardWeights, float]]: ...
     def __repr__(self, /) -> str: ...
     @property
     def name(self, /) -> str:
@@ -265,15 +365,23 @@ class FeedbackEntry:
     """
     One turn of the loop: what was submitted, what the tests said, and what it earned.
     """
+
     __match_args__: Final[tuple[str, str, str, str, str]]
     """
     For `match`.
     """
     def __eq__(self, value: object, /) -> bool: ...
-    def __getnewargs_ex__(self, /) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /, iteration: SupportsIndex, submission: CodeSubmission, suite_result: SuiteResult, reward: RewardSignal, failing_tests: SupportsGetItem[int, tuple[str, str]]) -> FeedbackEntry:
+    def __new__(
+        cls,
+        /,
+        iteration: SupportsIndex,
+        submission: CodeSubmission,
+        suite_result: SuiteResult,
+        reward: RewardSignal,
+        failing_tests: SupportsGetItem[int, tuple[str, str]],
+    ) -> FeedbackEntry:
         """
         One turn of the loop: what was submitted, what the tests said, and what it earned.
 
@@ -284,6 +392,7 @@ class FeedbackEntry:
             reward: What it earned.
             failing_tests: Name and message of each failing test that the agent may see.
         """
+    def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     @property
     def failing_tests(self, /) -> tuple[tuple[str, str], ...]:
@@ -345,12 +454,15 @@ class Gated:
     those four weights), and 1.0 when all tests passed. So 0 <= total <= c: what passes nothing earns nothing,
     however quickly it fails. Progression is left out: it depends on the way, not on the code.
     """
-    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
+    def __call__(
+        self, /, suite: SuiteResult, previous: SuiteResult | None = None
+    ) -> RewardSignal: ...
     def __eq__(self, value: object, /) -> bool: ...
-    def __getnewargs__(self, /) -> tuple[RewardWeights, float]: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /, weights: RewardWeights | None = None, target_ms: SupportsFloat | SupportsIndex = ...) -> Gated:
+    def __new__(
+        cls, /, weights: RewardWeights | None = None, target_ms: SupportsFloat | SupportsIndex = ...
+    ) -> Gated:
         """
         Correctness, and speed and coverage only in proportion to it; exactly 1.0 for full success.
 
@@ -365,6 +477,7 @@ class Gated:
         Raises:
             ValueError: A target that is not finite and > 0.
         """
+    def __reduce__(self, /) -> tuple[type, tuple[RewardWeights, float]]: ...
     def __repr__(self, /) -> str: ...
     @property
     def name(self, /) -> str:
@@ -388,7 +501,28 @@ class GroupSignal:
     How many groups teach nothing under one strategy.
     """
     def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
+    def __new__(
+        cls,
+        /,
+        strategy: str,
+        groups: SupportsIndex,
+        all_equal: SupportsIndex,
+        within_resolution: SupportsIndex,
+        resolution: SupportsFloat | SupportsIndex,
+    ) -> GroupSignal:
+        """
+        How many groups carry no signal under one strategy.
+
+        Args:
+            strategy: The name under which the totals were given.
+            groups: How many groups have at least one verdict.
+            all_equal: Groups whose rewards are all equal.
+            within_resolution: Groups whose rewards differ by no more than the resolution.
+            resolution: In units of the reward, >= 0.
+        """
+    def __reduce__(self, /) -> tuple[type, tuple[str, int, int, int, float]]: ...
     def __repr__(self, /) -> str: ...
     @property
     def all_equal(self, /) -> int:
@@ -421,16 +555,25 @@ class History:
     """
     All turns of one run: a sequence of `FeedbackEntry` that grows while the run is under way.
     """
+
     COLUMNS: Final[tuple[str, str, str, str, str, str]]
     """
     The columns of `to_numpy`.
     """
     def __eq__(self, other: object, /) -> bool: ...
     def __getitem__(self, index: Any, /) -> Any: ...
-    def __getnewargs_ex__(self, /) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
     def __iter__(self, /) -> Iterator[FeedbackEntry]: ...
     def __len__(self, /) -> int: ...
-    def __new__(cls, /, entries: "Iterable[FeedbackEntry] | None" = None, *, task: "object" = None, stopped_by: str | None = None, elapsed_s: SupportsFloat | SupportsIndex = 0.0, error: "BaseException | None" = None) -> History:
+    def __new__(
+        cls,
+        /,
+        entries: "Iterable[FeedbackEntry] | None" = None,
+        *,
+        task: "object" = None,
+        stopped_by: str | None = None,
+        elapsed_s: SupportsFloat | SupportsIndex = 0.0,
+        error: "BaseException | None" = None,
+    ) -> History:
         """
         All turns of one run: a sequence of `FeedbackEntry` that grows while the run is under way.
 
@@ -442,7 +585,9 @@ class History:
             elapsed_s: Its wall time in seconds.
             error: The exception that ended it.
         """
+    def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
+    def __reversed__(self, /) -> Iterator[FeedbackEntry]: ...
     def _repr_html_(self, /) -> str: ...
     @property
     def best(self, /) -> FeedbackEntry | None:
@@ -452,6 +597,10 @@ class History:
     def convergence_rate(self, /) -> float | None:
         """
         The mean gain in pass rate an iteration; None for fewer than two iterations.
+        """
+    def count(self, /, value: "object") -> int:
+        """
+        How many entries are equal to `value`.
         """
     @property
     def elapsed_s(self, /) -> float:
@@ -476,6 +625,13 @@ class History:
     def from_json(text: "str | bytes") -> History:
         """
         The history that `to_json` wrote.
+        """
+    def index(self, /, value: "object") -> int:
+        """
+        The place of the first entry equal to `value`.
+
+        Raises:
+            ValueError: There is none.
         """
     def learning_curve(self, /) -> tuple[LearningPoint, ...]:
         """
@@ -522,15 +678,24 @@ class LearningPoint:
     """
     One iteration's point on the learning curve.
     """
+
     __match_args__: Final[tuple[str, str, str, str, str, str]]
     """
     For `match`.
     """
     def __eq__(self, value: object, /) -> bool: ...
-    def __getnewargs__(self, /) -> tuple[int, float, float, float, int, int]: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /, iteration: SupportsIndex, pass_rate: SupportsFloat | SupportsIndex, total_reward: SupportsFloat | SupportsIndex, cumulative_reward: SupportsFloat | SupportsIndex, tests_fixed: SupportsIndex, tests_broken: SupportsIndex = 0) -> LearningPoint:
+    def __new__(
+        cls,
+        /,
+        iteration: SupportsIndex,
+        pass_rate: SupportsFloat | SupportsIndex,
+        total_reward: SupportsFloat | SupportsIndex,
+        cumulative_reward: SupportsFloat | SupportsIndex,
+        tests_fixed: SupportsIndex,
+        tests_broken: SupportsIndex = 0,
+    ) -> LearningPoint:
         """
         One iteration's point on the learning curve.
 
@@ -542,6 +707,7 @@ class LearningPoint:
             tests_fixed: Tests that pass now and did not in the iteration before.
             tests_broken: Tests that passed in the iteration before and do not now.
         """
+    def __reduce__(self, /) -> tuple[type, tuple[int, float, float, float, int, int]]: ...
     def __repr__(self, /) -> str: ...
     @property
     def cumulative_reward(self, /) -> float:
@@ -627,12 +793,15 @@ class MultiSignal:
     """
     The weighted sum of the components, not clamped.
     """
-    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
+    def __call__(
+        self, /, suite: SuiteResult, previous: SuiteResult | None = None
+    ) -> RewardSignal: ...
     def __eq__(self, value: object, /) -> bool: ...
-    def __getnewargs__(self, /) -> tuple[RewardWeights, float]: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /, weights: RewardWeights | None = None, target_ms: SupportsFloat | SupportsIndex = ...) -> MultiSignal:
+    def __new__(
+        cls, /, weights: RewardWeights | None = None, target_ms: SupportsFloat | SupportsIndex = ...
+    ) -> MultiSignal:
         """
         The weighted sum of the components, not clamped.
 
@@ -643,6 +812,7 @@ class MultiSignal:
         Raises:
             ValueError: A target that is not finite and > 0.
         """
+    def __reduce__(self, /) -> tuple[type, tuple[RewardWeights, float]]: ...
     def __repr__(self, /) -> str: ...
     @property
     def name(self, /) -> str:
@@ -665,9 +835,10 @@ class PassRate:
     """
     The pass rate.
     """
-    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
+    def __call__(
+        self, /, suite: SuiteResult, previous: SuiteResult | None = None
+    ) -> RewardSignal: ...
     def __eq__(self, value: object, /) -> bool: ...
-    def __getnewargs__(self, /) -> tuple[float, ...]: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __new__(cls, /) -> PassRate:
@@ -677,6 +848,7 @@ class PassRate:
         Called with a suite and the one before, it gives the signal; the components are always filled in,
         with a speed target of 1000 ms.
         """
+    def __reduce__(self, /) -> tuple[type, tuple[float, ...]]: ...
     def __repr__(self, /) -> str: ...
     @property
     def name(self, /) -> str:
@@ -689,9 +861,10 @@ class Progression:
     """
     The progression: it telescopes, so its sum over a run is the final pass rate and stalling earns nothing.
     """
-    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
+    def __call__(
+        self, /, suite: SuiteResult, previous: SuiteResult | None = None
+    ) -> RewardSignal: ...
     def __eq__(self, value: object, /) -> bool: ...
-    def __getnewargs__(self, /) -> tuple[float, ...]: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __new__(cls, /) -> Progression:
@@ -701,6 +874,7 @@ class Progression:
         Called with a suite and the one before, it gives the signal; the components are always filled in,
         with a speed target of 1000 ms.
         """
+    def __reduce__(self, /) -> tuple[type, tuple[float, ...]]: ...
     def __repr__(self, /) -> str: ...
     @property
     def name(self, /) -> str:
@@ -709,20 +883,122 @@ class Progression:
         """
 
 @final
+class PytestRunner:
+    """
+    Judges candidates by a real pytest: each in a process of its own, in a fresh directory beside a copy of
+    the tests.
+    """
+    def __call__(self, /, candidate: str | PathLike[str] | Mapping[str, str]) -> SuiteResult:
+        """
+        Judges one candidate.
+
+        Args:
+            candidate: The code of the module, or a mapping of relative paths to texts, or a path to the
+                workspace it was written in (or to the one file). It lies beside the tests and replaces none
+                of them; tests and pytest configuration in it are not used.
+
+        Raises:
+            NoVerdict: Our side failed: no such interpreter, no pytest in it, no room, arguments that pytest
+                refuses.
+            FileNotFoundError: There is no such workspace.
+        """
+    def __new__(
+        cls,
+        /,
+        tests: str | PathLike[str] | Mapping[str, str],
+        *,
+        module: str = "solution",
+        isolation: str = "none",
+        python: str | PathLike[str] | None = None,
+        timeout_s: SupportsFloat | SupportsIndex = 10.0,
+        test_timeout_s: SupportsFloat | SupportsIndex | None = None,
+        coverage: bool = False,
+        args: SupportsGetItem[int, str] = ...,
+        plugins: SupportsGetItem[int, str] = ...,
+        env: dict[str, str] | None = None,
+    ) -> PytestRunner:
+        """
+        Judges candidates by a real pytest: each in a process of its own, in a fresh directory beside a copy
+        of the tests.
+
+        A test that passed is PASSED; a failed assertion or an exception in it is FAILED; a broken fixture,
+        import, crash or time limit is ERROR with a reason ("fixture", "collection", "crash", "timeout",
+        "interrupted"). When the process dies or hangs in a test, that test is the ERROR, the results before
+        it stand, and a new process goes on with the rest. A test that got no turn is ERROR "not_run", never
+        absent. A file that cannot be imported is one ERROR named after the file. Severity comes from the
+        markers `severity("critical")`, `critical`, `major` and `minor`. Tests and candidate share a process
+        (`suite.trust` is "shared"): a candidate that wants to cheat can.
+
+        Args:
+            tests: A directory, a file, or a mapping of relative paths to texts; a path is read at every call.
+            module: The module that the tests import, such as "solution" or "pkg.mod".
+            isolation: "none".
+            python: The interpreter, 3.8 or later with pytest; None means this one.
+            timeout_s: Wall time of a run in seconds, > 0.
+            test_timeout_s: Wall time of one test in seconds, > 0; None means the run's.
+            coverage: Measure the share of the candidate's lines that ran, with coverage.py.
+            args: Further arguments for pytest.
+            plugins: The pytest plugins to load, as for its option `-p`; others are not loaded.
+            env: Environment variables beside PATH, HOME, TMPDIR and LANG; the caller's own are not passed on.
+
+        Raises:
+            ValueError: A limit that is not > 0, a module that is no name, a path of the tests that leads
+                outside.
+            FileNotFoundError: There are no such tests.
+
+        Example:
+            >>> from testgrad import PytestRunner
+            >>> tests = {"test_add.py": "from solution import add\\ndef test_add(): assert add(1, 2) == 3"}
+            >>> run = PytestRunner(tests)
+            >>> run("def add(a, b): return a + b").all_passed
+            True
+            >>> run("def add(a, b): return a - b").failing[0].message
+            'assert -1 == 3\\n +  where -1 = add(1, 2)'
+        """
+    def __reduce__(self, /) -> tuple[Any, ...]: ...
+    def __repr__(self, /) -> str: ...
+    def run_many(
+        self,
+        /,
+        candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]",
+        *,
+        workers: SupportsIndex | None = None,
+    ) -> list[SuiteResult | NoVerdict]:
+        """
+        Judges many candidates at once.
+
+        Args:
+            candidates: The candidates, as for a single call.
+            workers: How many run at a time, >= 1; None means one a core.
+
+        Returns:
+            One suite a candidate, in their order; where our side failed, the `NoVerdict` that says why.
+        """
+
+@final
 class RewardSignal:
     """
     The reward as a vector plus its total.
     """
+
     __match_args__: Final[tuple[str, str, str, str, str, str]]
     """
     For `match`.
     """
     def __eq__(self, value: object, /) -> bool: ...
     def __float__(self, /) -> float: ...
-    def __getnewargs__(self, /) -> tuple[float, float, float, float, float, float]: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /, pass_rate: SupportsFloat | SupportsIndex, severity_score: SupportsFloat | SupportsIndex, progression: SupportsFloat | SupportsIndex, coverage_score: SupportsFloat | SupportsIndex, speed_score: SupportsFloat | SupportsIndex, total: SupportsFloat | SupportsIndex) -> RewardSignal:
+    def __new__(
+        cls,
+        /,
+        pass_rate: SupportsFloat | SupportsIndex,
+        severity_score: SupportsFloat | SupportsIndex,
+        progression: SupportsFloat | SupportsIndex,
+        coverage_score: SupportsFloat | SupportsIndex,
+        speed_score: SupportsFloat | SupportsIndex,
+        total: SupportsFloat | SupportsIndex,
+    ) -> RewardSignal:
         """
         The reward as a vector plus its total.
 
@@ -737,6 +1013,7 @@ class RewardSignal:
         Raises:
             ValueError: A number that is NaN or infinite.
         """
+    def __reduce__(self, /) -> tuple[type, tuple[float, float, float, float, float, float]]: ...
     def __repr__(self, /) -> str: ...
     @property
     def coverage_score(self, /) -> float:
@@ -783,15 +1060,23 @@ class RewardWeights:
     """
     How much each component counts in the total.
     """
+
     __match_args__: Final[tuple[str, str, str, str, str]]
     """
     For `match`.
     """
     def __eq__(self, value: object, /) -> bool: ...
-    def __getnewargs__(self, /) -> tuple[float, float, float, float, float]: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /, pass_rate: SupportsFloat | SupportsIndex = 0.35, severity: SupportsFloat | SupportsIndex = 0.25, progression: SupportsFloat | SupportsIndex = 0.20, coverage: SupportsFloat | SupportsIndex = 0.10, speed: SupportsFloat | SupportsIndex = 0.10) -> RewardWeights:
+    def __new__(
+        cls,
+        /,
+        pass_rate: SupportsFloat | SupportsIndex = 0.35,
+        severity: SupportsFloat | SupportsIndex = 0.25,
+        progression: SupportsFloat | SupportsIndex = 0.20,
+        coverage: SupportsFloat | SupportsIndex = 0.10,
+        speed: SupportsFloat | SupportsIndex = 0.10,
+    ) -> RewardWeights:
         """
         How much each component counts in the total.
 
@@ -810,6 +1095,7 @@ class RewardWeights:
             >>> RewardWeights(speed=0.0)
             RewardWeights(pass_rate=0.35, severity=0.25, progression=0.2, coverage=0.1, speed=0.0)
         """
+    def __reduce__(self, /) -> tuple[type, tuple[float, float, float, float, float]]: ...
     def __repr__(self, /) -> str: ...
     @property
     def coverage(self, /) -> float:
@@ -851,9 +1137,10 @@ class SeverityWeighted:
     """
     The severity score.
     """
-    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
+    def __call__(
+        self, /, suite: SuiteResult, previous: SuiteResult | None = None
+    ) -> RewardSignal: ...
     def __eq__(self, value: object, /) -> bool: ...
-    def __getnewargs__(self, /) -> tuple[float, ...]: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __new__(cls, /) -> SeverityWeighted:
@@ -863,6 +1150,7 @@ class SeverityWeighted:
         Called with a suite and the one before, it gives the signal; the components are always filled in,
         with a speed target of 1000 ms.
         """
+    def __reduce__(self, /) -> tuple[type, tuple[float, ...]]: ...
     def __repr__(self, /) -> str: ...
     @property
     def name(self, /) -> str:
@@ -877,19 +1165,31 @@ class SuiteResult:
 
     A suite with problems is never `all_passed`; warnings change nothing.
     """
+
     __match_args__: Final[tuple[str, str]]
     """
     For `match`.
     """
     def __contains__(self, test: Any, /) -> bool: ...
     def __eq__(self, value: object, /) -> bool: ...
-    def __getitem__(self, index: SupportsIndex, /) -> TestResult: ...
-    def __getnewargs_ex__(self, /) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
     def __hash__(self, /) -> int: ...
     def __iter__(self, /) -> Iterator[TestResult]: ...
     def __len__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /, tests: "Iterable[TestResult]", suite_name: str = ..., *, coverage: SupportsFloat | SupportsIndex | None = None, duration_ms: SupportsFloat | SupportsIndex | None = None, problems: SupportsGetItem[int, str] = ..., warnings: SupportsGetItem[int, str] = ..., hidden: SupportsGetItem[int, str] = ..., trust: str | None = None) -> SuiteResult:
+    def __new__(
+        cls,
+        /,
+        tests: "Iterable[TestResult]",
+        suite_name: str = ...,
+        *,
+        coverage: SupportsFloat | SupportsIndex | None = None,
+        duration_ms: SupportsFloat | SupportsIndex | None = None,
+        problems: SupportsGetItem[int, str] = ...,
+        warnings: SupportsGetItem[int, str] = ...,
+        hidden: SupportsGetItem[int, str] = ...,
+        trust: str | None = None,
+    ) -> SuiteResult:
         """
         The outcomes of one run: a frozen, sequence-like value.
 
@@ -912,12 +1212,18 @@ class SuiteResult:
             >>> suite.pass_rate
             0.5
         """
+    def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
+    def __reversed__(self, /) -> Iterator[TestResult]: ...
     def _repr_html_(self, /) -> str: ...
     @property
     def all_passed(self, /) -> bool:
         """
         At least one active test, all active ones passed, and no problems.
+        """
+    def count(self, /, value: "object") -> int:
+        """
+        How many tests are equal to `value`.
         """
     @property
     def coverage(self, /) -> float | None:
@@ -956,6 +1262,13 @@ class SuiteResult:
     def hidden(self, /) -> tuple[str, ...]:
         """
         Names of tests that are never shown to the agent.
+        """
+    def index(self, /, value: "object") -> int:
+        """
+        The place of the first test equal to `value`.
+
+        Raises:
+            ValueError: There is none.
         """
     @property
     def pass_rate(self, /) -> float:
@@ -1012,6 +1325,7 @@ class TestResult:
     """
     What one test did, with severity, message and duration.
     """
+
     __match_args__: Final[tuple[str, str, str, str, str]]
     """
     For `match`.
@@ -1021,10 +1335,22 @@ class TestResult:
     Tells pytest that this is not a test class.
     """
     def __eq__(self, value: object, /) -> bool: ...
-    def __getnewargs_ex__(self, /) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /, name: Any, status: TestStatus | str, severity: TestSeverity | str | int = ..., message: str = ..., duration_ms: SupportsFloat | SupportsIndex = 0.0, *, details: str = ..., reason: str | None = None, file: str | None = None, line: SupportsIndex | None = None) -> TestResult:
+    def __new__(
+        cls,
+        /,
+        name: Any,
+        status: TestStatus | str,
+        severity: TestSeverity | str | int = ...,
+        message: str = ...,
+        duration_ms: SupportsFloat | SupportsIndex = 0.0,
+        *,
+        details: str = ...,
+        reason: str | None = None,
+        file: str | None = None,
+        line: SupportsIndex | None = None,
+    ) -> TestResult:
         """
         What one test did, with severity, message and duration.
 
@@ -1047,6 +1373,7 @@ class TestResult:
             >>> TestResult("test_add", "passed", duration_ms=1.5)
             TestResult('test_add', TestStatus.PASSED, duration_ms=1.5)
         """
+    def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     @property
     def details(self, /) -> str:
@@ -1111,7 +1438,13 @@ class TestResult:
         The value as JSON; `from_json` reads it back.
         """
 
-def advantages(rewards: ArrayLike, groups: "int | ArrayLike", *, normalization: str = "mean_std", eps: SupportsFloat | SupportsIndex = 1e-6) -> NDArray[float64]:
+def advantages(
+    rewards: ArrayLike,
+    groups: "int | ArrayLike",
+    *,
+    normalization: str = "mean_std",
+    eps: SupportsFloat | SupportsIndex = 1e-6,
+) -> NDArray[float64]:
     """
     The advantage of each rollout within its group.
 
@@ -1138,7 +1471,14 @@ def binary_reward(suite: SuiteResult) -> float:
     1.0 when all tests passed, else 0.0.
     """
 
-def build_feedback(submission: CodeSubmission, suite: SuiteResult, previous_suite: SuiteResult | None = None, coverage: SupportsFloat | SupportsIndex | None = None, target_ms: SupportsFloat | SupportsIndex = ..., weights: RewardWeights | None = None) -> FeedbackEntry:
+def build_feedback(
+    submission: CodeSubmission,
+    suite: SuiteResult,
+    previous_suite: SuiteResult | None = None,
+    coverage: SupportsFloat | SupportsIndex | None = None,
+    target_ms: SupportsFloat | SupportsIndex = ...,
+    weights: RewardWeights | None = None,
+) -> FeedbackEntry:
     """
     The entry for one submission: its failing tests and its multi-signal reward.
 
@@ -1154,7 +1494,13 @@ def build_feedback(submission: CodeSubmission, suite: SuiteResult, previous_suit
         ValueError: Coverage outside 0..1, a target that is not finite and > 0.
     """
 
-def compute_reward_signal(suite: SuiteResult, previous: SuiteResult | None = None, coverage: SupportsFloat | SupportsIndex | None = None, target_ms: SupportsFloat | SupportsIndex = ..., weights: RewardWeights | None = None) -> RewardSignal:
+def compute_reward_signal(
+    suite: SuiteResult,
+    previous: SuiteResult | None = None,
+    coverage: SupportsFloat | SupportsIndex | None = None,
+    target_ms: SupportsFloat | SupportsIndex = ...,
+    weights: RewardWeights | None = None,
+) -> RewardSignal:
     """
     The components of one suite, and as their total the weighted sum, not clamped.
 
@@ -1183,7 +1529,14 @@ def convergence_rate(history: Iterable[FeedbackEntry]) -> float | None:
         history: A `History` or any iterable of `FeedbackEntry`.
     """
 
-def decoupled_advantages(components: ArrayLike, groups: "int | ArrayLike", *, weights: ArrayLike | None = None, eps: SupportsFloat | SupportsIndex = 1e-6, whiten: bool = True) -> NDArray[float64]:
+def decoupled_advantages(
+    components: ArrayLike,
+    groups: "int | ArrayLike",
+    *,
+    weights: ArrayLike | None = None,
+    eps: SupportsFloat | SupportsIndex = 1e-6,
+    whiten: bool = True,
+) -> NDArray[float64]:
     """
     Each component normalised within its group by itself, then summed with weights.
 
@@ -1205,7 +1558,7 @@ def decoupled_advantages(components: ArrayLike, groups: "int | ArrayLike", *, we
 
 def difficulty_score(status: ArrayLike, groups: "int | ArrayLike") -> NDArray[float64]:
     """
-    The share of its group's difficulty weight that each rollout passed, 0..1.
+    The share of the difficulty weight of its active tests that each rollout passed, 0..1.
 
     Args:
         status: uint8, shape (rollouts, tests), codes as in `rewards_from_arrays`.
@@ -1242,7 +1595,12 @@ def extract_failing_tests(suite: SuiteResult) -> tuple[tuple[str, str], ...]:
     Name and message of each test that failed or ended in an error, in the suite's order; hidden ones left out.
     """
 
-def group_signal(totals: Mapping[str, ArrayLike], groups: "int | ArrayLike", *, resolution: SupportsFloat | SupportsIndex = 0.01) -> list[GroupSignal]:
+def group_signal(
+    totals: Mapping[str, ArrayLike],
+    groups: "int | ArrayLike",
+    *,
+    resolution: SupportsFloat | SupportsIndex = 0.01,
+) -> list[GroupSignal]:
     """
     How many groups carry no signal under each strategy.
 
@@ -1316,7 +1674,20 @@ def reward_trend(history: Iterable[FeedbackEntry], window: SupportsIndex = 3) ->
         Reward gained an iteration; 0.0 for fewer than two iterations.
     """
 
-def rewards(suites: "Iterable[SuiteResult | Exception | None]", strategy: Binary | PassRate | SeverityWeighted | Progression | MultiSignal | Gated | Curriculum | None = None, *, previous: "Iterable[SuiteResult | Exception | None] | None" = None, coverage: ArrayLike | None = None) -> tuple[NDArray[float64], NDArray[float64]]:
+def rewards(
+    suites: "Iterable[SuiteResult | NoVerdict | None]",
+    strategy: Binary
+    | PassRate
+    | SeverityWeighted
+    | Progression
+    | MultiSignal
+    | Gated
+    | Curriculum
+    | None = None,
+    *,
+    previous: "Iterable[SuiteResult | NoVerdict | None] | None" = None,
+    coverage: ArrayLike | None = None,
+) -> tuple[NDArray[float64], NDArray[float64]]:
     """
     The rewards of many suites at once, equal bit for bit to the strategy called on each.
 
@@ -1333,7 +1704,22 @@ def rewards(suites: "Iterable[SuiteResult | Exception | None]", strategy: Binary
         ValueError: Lengths that do not fit, coverage outside 0..1.
     """
 
-def rewards_from_arrays(status: ArrayLike, strategy: Binary | PassRate | SeverityWeighted | Progression | MultiSignal | Gated | Curriculum | None = None, *, severity: ArrayLike | None = None, duration_ms: ArrayLike | None = None, previous: "ArrayLike | None" = None, coverage: ArrayLike | None = None) -> tuple[NDArray[float64], NDArray[float64]]:
+def rewards_from_arrays(
+    status: ArrayLike,
+    strategy: Binary
+    | PassRate
+    | SeverityWeighted
+    | Progression
+    | MultiSignal
+    | Gated
+    | Curriculum
+    | None = None,
+    *,
+    severity: ArrayLike | None = None,
+    duration_ms: ArrayLike | None = None,
+    previous: "ArrayLike | None" = None,
+    coverage: ArrayLike | None = None,
+) -> tuple[NDArray[float64], NDArray[float64]]:
     """
     The rewards of many runs of the same tests, from arrays, equal bit for bit to the strategy called on suites.
 
@@ -1353,6 +1739,31 @@ def rewards_from_arrays(status: ArrayLike, strategy: Binary | PassRate | Severit
 
     Raises:
         ValueError: Shapes that do not fit, or a value out of range, named by row and column.
+    """
+
+def run_pytest(
+    directory: str | PathLike[str],
+    *,
+    args: SupportsGetItem[int, str] = ...,
+    python: str | PathLike[str] | None = None,
+    timeout_s: SupportsFloat | SupportsIndex = 600.0,
+    env: dict[str, str] | None = None,
+) -> SuiteResult:
+    """
+    Runs a project's own tests where they are, with all plugins that are installed.
+
+    Nothing is copied and nothing but what the tests themselves write is changed: no bytecode, no cache.
+
+    Args:
+        directory: The project.
+        args: Arguments for pytest, such as the files to run.
+        python: The interpreter, 3.8 or later with pytest; None means this one.
+        timeout_s: Wall time of the run in seconds, > 0.
+        env: Environment variables beside PATH, HOME, TMPDIR and LANG; the caller's own are not passed on.
+
+    Raises:
+        NoVerdict: Our side failed: no such interpreter, no pytest in it, arguments that pytest refuses.
+        FileNotFoundError: There is no such directory.
     """
 
 def severity_weighted_reward(suite: SuiteResult) -> float:

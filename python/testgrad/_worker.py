@@ -1,8 +1,9 @@
 """Runs one pytest session and reports it test by test, as JSON lines on a descriptor of its own.
 
-Started by the Rust runner as ``python _worker.py SETTINGS DESCRIPTOR`` in the directory of the tests; it judges
-nothing and prints nothing. It needs only the standard library and pytest, on Python 3.8 or later, since it runs
-in the interpreter the user chose. Readers ignore the kinds of lines and the keys that they do not know.
+Started by the Rust runner as `python _worker.py SETTINGS DESCRIPTOR` in the directory of the tests;
+it judges nothing and prints nothing. It needs only the standard library and pytest, on Python 3.8
+or later, since it runs in the interpreter the user chose. Readers ignore the kinds of lines and the
+keys that they do not know.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 import sys
 
 if __name__ == "__main__":
-    # The package's own modules must not be importable by their bare names. The tests' directory comes first,
-    # as with ``python -m pytest``, but only once our own imports are done.
+    # The package's own modules must not be importable by their bare names. The tests' directory
+    # comes first, as with `python -m pytest`, but only once our own imports are done.
     del sys.path[0]
 
 import fcntl
@@ -19,8 +20,10 @@ import json
 import os
 import resource
 import time
+from collections.abc import Generator, Iterator
 from contextlib import suppress
-from typing import Any, Generator, Iterator
+from pathlib import Path
+from typing import Any
 
 MESSAGE_CHARS = 2_000
 DETAILS_CHARS = 20_000
@@ -44,12 +47,13 @@ class Channel:
         os.close(descriptor)
         # Kept here because tests replace functions of these modules.
         self._encode = json.JSONEncoder(ensure_ascii=True).encode
-        self._write, self._getpid, self._exit, self._sleep = os.write, os.getpid, os._exit, time.sleep
+        self._write, self._getpid = os.write, os.getpid
+        self._exit, self._sleep = os._exit, time.sleep
         self._owner = os.getpid()
         self._cut = False
 
     def send(self, kind: str, **fields: Any) -> None:
-        """Writes one line; a forked copy of this process writes nothing."""
+        """Write one line; a forked copy of this process writes nothing."""
         if self._getpid() != self._owner:
             return
         line = self._encode({"kind": kind, **fields}) + "\n"
@@ -65,7 +69,7 @@ class Channel:
         self._cut = False
 
     def wait(self) -> None:
-        """Stays until the reader ends this process: as long as it lives, what it started can be found."""
+        """Stay until the reader ends this process: while it lives, what it started can be found."""
         if self._getpid() == self._owner:
             self._sleep(5.0)
         self._exit(0)
@@ -81,7 +85,7 @@ class Reporter:
         self.outcome = Outcome()
         self.stage = "arguments"
 
-    # -- start -------------------------------------------------------------------------------------------------
+    # -- start -------------------------------------------------------------------------------------
 
     def pytest_load_initial_conftests(self) -> Generator[None, Any, None]:  # made a wrapper in main
         self.stage = "conftest"
@@ -90,7 +94,7 @@ class Reporter:
             self.stage = "arguments"
 
     def is_refused(self, code: int | None) -> bool:
-        """Whether pytest could not use its arguments, plugins or ini file: the user's affair, not the candidate's."""
+        """Say whether pytest could not use its arguments, plugins or ini file."""
         if code == 4:
             return self.stage in ("arguments", "tests")
         return code in (None, 3) and self.stage == "arguments"
@@ -102,10 +106,10 @@ class Reporter:
     def pytest_sessionstart(self, session: Any) -> None:
         self.early_end = session.Interrupted  # what pytest raises itself, as with -x
 
-    # -- collection --------------------------------------------------------------------------------------------
+    # -- collection --------------------------------------------------------------------------------
 
     def pytest_collectstart(self, collector: Any) -> None:
-        if collector.nodeid:
+        if collector.parent is not None:  # not the session itself
             self.channel.send("collecting", name=clean(collector.nodeid))
 
     def pytest_collectreport(self, report: Any) -> None:
@@ -118,11 +122,12 @@ class Reporter:
         warnings: list[str] = []
         tests = [described(item, warnings) for item in session.items]
         self.stage = "tests"
-        self.channel.send("collected", tests=tests, maxfail=session.config.getvalue("maxfail"), warnings=warnings)
+        maxfail = session.config.getoption("maxfail") or 0
+        self.channel.send("collected", tests=tests, maxfail=maxfail, warnings=warnings)
         if self.done:
             session.items[:] = without(session.items, self.done)
 
-    # -- tests -------------------------------------------------------------------------------------------------
+    # -- tests -------------------------------------------------------------------------------------
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.outcome = Outcome()
@@ -136,16 +141,16 @@ class Reporter:
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         self.channel.send("finished", name=clean(nodeid), **self.outcome.fields())
 
-    # -- end ---------------------------------------------------------------------------------------------------
+    # -- end ---------------------------------------------------------------------------------------
 
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
         if not isinstance(excinfo.value, self.early_end):
             self.stage = "interrupted"
             self.channel.send("interrupted", message=exception_of(excinfo))
 
-    def pytest_internalerror(self, excrepr: Any, excinfo: Any) -> None:
+    def pytest_internalerror(self, excinfo: Any) -> None:
         self.stage = "broken"
-        self.channel.send("problem", message=f"pytest failed inside: {exception_of(excinfo)}")
+        self.channel.send("internal_error", message=exception_of(excinfo))
 
 
 class Outcome:
@@ -196,9 +201,11 @@ class Outcome:
 
 
 def described(item: Any, warnings: list[str]) -> dict[str, Any]:
-    """A collected test: its name, where it stands, and how severe its failure is (absent: not said)."""
+    """Describe a test: its name, where it stands, and its severity where a marker says one."""
     path, line, _ = item.location
-    test = {"name": clean(item.nodeid), "file": clean(path), "line": None if line is None else line + 1}
+    test: dict[str, Any] = {"name": clean(item.nodeid), "file": clean(path)}
+    if line is not None:
+        test["line"] = line + 1
     try:
         severity = severity_of(item)
     except ValueError as error:
@@ -210,7 +217,7 @@ def described(item: Any, warnings: list[str]) -> dict[str, Any]:
 
 
 def severity_of(item: Any) -> int | None:
-    """The severity of the closest marker that names one."""
+    """Find the closest marker that names a severity."""
     for marker in item.iter_markers():
         if marker.name in SEVERITIES:
             return SEVERITIES[marker.name]
@@ -221,12 +228,13 @@ def severity_of(item: Any) -> int | None:
                 return SEVERITIES[level.lower()]
             if isinstance(level, int) and level in SEVERITIES.values():
                 return level
-            raise ValueError(f"unknown severity {level!r}, counted as major; use critical, major or minor")
+            problem = f"unknown severity {level!r}, counted as major"
+            raise ValueError(f"{problem}; use critical, major or minor")
     return None
 
 
 def without(items: list[Any], done: list[str]) -> Iterator[Any]:
-    """The items still to run; a name listed twice is left out twice."""
+    """Leave out what is done; a name listed twice is left out twice."""
     counts: dict[str, int] = {}
     for name in done:
         counts[name] = counts.get(name, 0) + 1
@@ -239,7 +247,7 @@ def without(items: list[Any], done: list[str]) -> Iterator[Any]:
 
 
 def message_of(report: Any) -> str:
-    """The exception and its text, as pytest's own summary shows it."""
+    """Name the exception and its text, as pytest's own summary does."""
     longrepr = report.longrepr
     if isinstance(longrepr, tuple):  # a skip: file, line, reason
         return clean(longrepr[-1], MESSAGE_CHARS)
@@ -259,9 +267,10 @@ def exception_of(excinfo: Any) -> str:
 
 
 def details_of(report: Any) -> str:
-    """The traceback, then what the test printed."""
+    """Give the traceback, then what the test printed."""
     parts = [text_of(report)]
-    parts.extend(f"--- {title} ---\n{clean(content, DETAILS_CHARS)}" for title, content in report.sections)
+    for title, content in report.sections:
+        parts.append(f"--- {title} ---\n{clean(content, DETAILS_CHARS)}")
     return clean("\n".join(part for part in parts if part), DETAILS_CHARS)
 
 
@@ -279,7 +288,8 @@ def clean(value: object, limit: int | None = None) -> str:
     text = str(value)
     if limit is not None and len(text) > limit:
         head, tail = limit * 2 // 3, limit // 3
-        text = f"{text[:head]}\n... {len(text) - head - tail} characters left out ...\n{text[-tail:]}"
+        left_out = len(text) - head - tail
+        text = f"{text[:head]}\n... {left_out} characters left out ...\n{text[-tail:]}"
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -291,7 +301,7 @@ class Lines:
             os.environ["COVERAGE_CORE"] = "sysmon"
         import coverage
 
-        self.files = files
+        self.sources = {path: Path(path).read_bytes().splitlines() for path in files}
         self.recorder = coverage.Coverage(data_file=None, config_file=False, include=files)
         self.recorder.start()
         os.environ.pop("COVERAGE_CORE", None)
@@ -299,23 +309,22 @@ class Lines:
     def measured(self) -> list[dict[str, Any]]:
         """For each file the numbers of its executable lines and of those that did not run."""
         self.recorder.stop()
-        return [self._measured(path) for path in self.files]
+        return [self._measured(path) for path in self.sources]
 
     def _measured(self, path: str) -> dict[str, Any]:
         try:
             _, executable, _, missing, _ = self.recorder.analysis2(path)
         except Exception:  # not Python, or gone: whatever is there, none of it ran
-            with open(path, "rb") as file:
-                executable = missing = [number for number, line in enumerate(file, 1) if line.strip()]
+            lines = enumerate(self.sources[path], 1)
+            executable = missing = [number for number, line in lines if line.strip()]
         return {"file": path, "executable": executable, "missing": missing}
 
 
 def main() -> None:
-    """Runs the session that the settings file describes, and stays until it is ended."""
+    """Run the session that the settings file describes, and stay until ended."""
     settings_path, descriptor = sys.argv[1:]
     channel = Channel(int(descriptor))
-    with open(settings_path, encoding="utf-8") as file:
-        settings = json.load(file)
+    settings = json.loads(Path(settings_path).read_text(encoding="utf-8"))
     try:
         import pytest
 
@@ -326,7 +335,7 @@ def main() -> None:
     reporter = Reporter(channel, settings["done"])
     pytest.hookimpl(hookwrapper=True)(Reporter.pytest_load_initial_conftests)
     sys.argv = ["pytest", *settings["args"]]
-    sys.path.insert(0, os.getcwd())
+    sys.path.insert(0, str(Path.cwd()))
     channel.send("ready")
     code: int | None = None
     message = ""
@@ -340,7 +349,8 @@ def main() -> None:
     if reporter.is_refused(code):
         channel.send("refused", message=message)
     else:
-        channel.send("ended", code=code, message=message, coverage=lines.measured() if lines else [])
+        coverage = lines.measured() if lines else []
+        channel.send("ended", code=code, message=message, coverage=coverage)
     channel.wait()
 
 

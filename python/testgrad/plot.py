@@ -38,8 +38,12 @@ def plot_history(history: History, ax: Any = None) -> Any:
     curve = history.learning_curve()
     iterations = [point.iteration for point in curve]
     marker = "o" if len(curve) <= 40 else None
-    ax.plot(iterations, [p.pass_rate for p in curve], label="pass rate", color="#1a7f37", marker=marker)
-    ax.plot(iterations, [p.total_reward for p in curve], label="reward", color="#0969da", marker=marker)
+    ax.plot(
+        iterations, [p.pass_rate for p in curve], label="pass rate", color="#1a7f37", marker=marker
+    )
+    ax.plot(
+        iterations, [p.total_reward for p in curve], label="reward", color="#0969da", marker=marker
+    )
     for point in curve:
         if point.tests_broken:
             ax.axvline(point.iteration, color="#cf222e", alpha=0.15, linewidth=1)

@@ -13,8 +13,9 @@ pub const DEFAULT_MAX_CHARS: usize = 4000;
 
 const MESSAGE_CHARS: usize = 400;
 const DETAILS_CHARS: usize = 2000;
+const REASON_CHARS: usize = 40;
 /// What a message or details costs beyond its text: indentation, fences, tags, keys.
-const FRAME_CHARS: usize = 48;
+const FRAME_CHARS: usize = 56;
 
 /// How a prompt is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,26 +114,39 @@ impl FeedbackEntry {
             .map(|test| Shown { test, message: String::new(), details: String::new() })
             .collect();
         let counts = Counts::of(suite);
-        let names_only = self.render(&shown, &counts, style).chars().count();
+        let mut problems = Vec::new();
+        let names_only = self.render(&shown, &problems, &counts, style).chars().count();
         let mut left = max_chars.saturating_sub(names_only);
+        for problem in &suite.about().problems {
+            let kept = keep_start(problem, MESSAGE_CHARS, &mut left, style);
+            if problem.is_empty() || !kept.is_empty() {
+                problems.push(kept);
+            }
+        }
         for one in &mut shown {
             one.message = keep_start(one.test.message(), MESSAGE_CHARS, &mut left, style);
         }
         for one in &mut shown {
             one.details = keep_end(one.test.details(), DETAILS_CHARS, &mut left, style);
         }
-        self.render(&shown, &counts, style)
+        self.render(&shown, &problems, &counts, style)
     }
 
-    fn render(&self, shown: &[Shown<'_>], counts: &Counts, style: PromptStyle) -> String {
+    fn render(
+        &self,
+        shown: &[Shown<'_>],
+        problems: &[String],
+        counts: &Counts,
+        style: PromptStyle,
+    ) -> String {
         match style {
-            PromptStyle::Markdown => self.to_markdown(shown, counts),
-            PromptStyle::Xml => self.to_xml(shown, counts),
-            PromptStyle::Json => self.to_json_prompt(shown, counts),
+            PromptStyle::Markdown => self.to_markdown(shown, problems, counts),
+            PromptStyle::Xml => self.to_xml(shown, problems, counts),
+            PromptStyle::Json => self.to_json_prompt(shown, problems, counts),
         }
     }
 
-    fn to_markdown(&self, shown: &[Shown<'_>], counts: &Counts) -> String {
+    fn to_markdown(&self, shown: &[Shown<'_>], problems: &[String], counts: &Counts) -> String {
         let mut out = String::new();
         let active = counts.passed + counts.failed + counts.errors;
         let _ = write!(out, "## Iteration {}: {} of {active} tests pass", self.iteration, counts.passed);
@@ -146,7 +160,7 @@ impl FeedbackEntry {
         if counts.hidden_active > 0 {
             let _ = writeln!(out, "Hidden tests: {} of {} pass.", counts.hidden_passed, counts.hidden_active);
         }
-        for problem in &self.suite_result.about().problems {
+        for problem in problems {
             let _ = writeln!(out, "Problem outside the tests: {}", indented(problem));
         }
         if !shown.is_empty() {
@@ -154,19 +168,20 @@ impl FeedbackEntry {
         }
         for (number, Shown { test, message, details }) in shown.iter().enumerate() {
             let _ = write!(out, "{}. `{}` - {}", number + 1, one_line(test.name()), kind(test));
-            if !message.is_empty() {
-                let _ = write!(out, "\n   {}", indented(message));
-            }
-            if !details.is_empty() {
-                let fence = fence_for(details);
-                let _ = write!(out, "\n   {fence}\n   {}\n   {fence}", indented(details));
+            for text in [message, details].into_iter().filter(|text| !text.is_empty()) {
+                if std::ptr::eq(text, message) && is_plain_line(text) {
+                    let _ = write!(out, "\n   {text}");
+                } else {
+                    let fence = fence_for(text);
+                    let _ = write!(out, "\n   {fence}\n   {}\n   {fence}", indented(text));
+                }
             }
             out.push('\n');
         }
         out
     }
 
-    fn to_xml(&self, shown: &[Shown<'_>], counts: &Counts) -> String {
+    fn to_xml(&self, shown: &[Shown<'_>], problems: &[String], counts: &Counts) -> String {
         let mut out = String::new();
         let _ = writeln!(
             out,
@@ -184,18 +199,18 @@ impl FeedbackEntry {
             let (passed, total) = (counts.hidden_passed, counts.hidden_active);
             let _ = writeln!(out, "  <hidden passed=\"{passed}\" total=\"{total}\"/>");
         }
-        for problem in &self.suite_result.about().problems {
+        for problem in problems {
             let _ = writeln!(out, "  <problem>{}</problem>", xml(problem));
         }
         for Shown { test, message, details } in shown {
-            let (name, status) = (xml(test.name()), test.status().as_str());
+            let (name, status) = (xml_attribute(test.name()), test.status().as_str());
             let _ = write!(
                 out,
                 "  <test name=\"{name}\" status=\"{status}\" severity=\"{}\"",
                 test.severity().as_str()
             );
             if let Some(reason) = test.reason() {
-                let _ = write!(out, " reason=\"{}\"", xml(reason));
+                let _ = write!(out, " reason=\"{}\"", xml_attribute(&start_of(reason, REASON_CHARS)));
             }
             out.push('>');
             if !message.is_empty() {
@@ -210,7 +225,7 @@ impl FeedbackEntry {
         out
     }
 
-    fn to_json_prompt(&self, shown: &[Shown<'_>], counts: &Counts) -> String {
+    fn to_json_prompt(&self, shown: &[Shown<'_>], problems: &[String], counts: &Counts) -> String {
         let tests: Vec<_> = shown
             .iter()
             .map(|Shown { test, message, details }| {
@@ -219,11 +234,11 @@ impl FeedbackEntry {
                     "status": test.status().as_str(),
                     "severity": test.severity().as_str(),
                 });
-                let texts =
-                    [("reason", test.reason().unwrap_or("")), ("message", message), ("details", details)];
+                let reason = start_of(test.reason().unwrap_or(""), REASON_CHARS);
+                let texts = [("reason", &reason), ("message", message), ("details", details)];
                 for (key, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
                     if let Some(object) = one.as_object_mut() {
-                        object.insert(key.to_owned(), text.into());
+                        object.insert(key.to_owned(), text.as_str().into());
                     }
                 }
                 one
@@ -238,7 +253,7 @@ impl FeedbackEntry {
             "hidden": { "passed": counts.hidden_passed, "total": counts.hidden_active },
             "reward": self.reward.total,
             "progression": self.reward.progression,
-            "problems": self.suite_result.about().problems,
+            "problems": problems,
             "fix_first": tests,
         })
         .to_string()
@@ -248,9 +263,14 @@ impl FeedbackEntry {
 fn kind(test: &TestResult) -> String {
     let (severity, status) = (test.severity().as_str(), test.status().as_str());
     match test.reason() {
-        Some(reason) => format!("{severity}, {status} ({})", one_line(reason)),
+        Some(reason) => format!("{severity}, {status} ({})", one_line(&start_of(reason, REASON_CHARS))),
         None => format!("{severity}, {status}"),
     }
+}
+
+/// Whether text stays one line of prose: no line end, and nothing that opens a fence.
+fn is_plain_line(text: &str) -> bool {
+    !text.contains('\n') && !text.trim_start().starts_with(['`', '~'])
 }
 
 fn one_line(text: &str) -> String {
@@ -276,38 +296,69 @@ fn xml(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\t' | '\n' => out.push(c),
-            c if c.is_control() => out.push('\u{fffd}'),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
     out
 }
 
+/// The same within an attribute, where a reader would make blanks of line ends.
+fn xml_attribute(text: &str) -> String {
+    xml(text).replace('\n', "&#10;").replace('\t', "&#9;")
+}
+
+fn start_of(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
+
 const CUT: &str = "[...]";
 
 /// The start of `text` as far as `most` characters and the budget `left` allow, marked where cut.
 fn keep_start(text: &str, most: usize, left: &mut usize, style: PromptStyle) -> String {
-    let Some(room) = room_for(text, most, left) else { return String::new() };
-    let (kept, used) = fitting(text.chars(), room, style);
-    *left -= (used + FRAME_CHARS).min(*left);
-    if kept == text.chars().count() {
-        return text.to_owned();
-    }
-    let start: String = text.chars().take(kept).collect();
-    format!("{start}{CUT}")
+    keep(text, most, left, style, |kept| {
+        let start: String = text.chars().take(kept).collect();
+        format!("{start}{CUT}")
+    })
 }
 
 /// The end of `text` likewise: a traceback says most in its last lines.
 fn keep_end(text: &str, most: usize, left: &mut usize, style: PromptStyle) -> String {
-    let Some(room) = room_for(text, most, left) else { return String::new() };
-    let (kept, used) = fitting(text.chars().rev(), room, style);
-    *left -= (used + FRAME_CHARS).min(*left);
     let all = text.chars().count();
-    if kept == all {
-        return text.to_owned();
+    keep(text, most, left, style, |kept| {
+        let end: String = text.chars().skip(all - kept).collect();
+        format!("{CUT}{end}")
+    })
+}
+
+/// As much of `text` as fits, made by `cut` where not all of it does; nothing where too little would be left.
+fn keep(
+    text: &str,
+    most: usize,
+    left: &mut usize,
+    style: PromptStyle,
+    cut: impl Fn(usize) -> String,
+) -> String {
+    let Some(mut room) = room_for(text, most, left) else { return String::new() };
+    loop {
+        let from_start = fitting(text.chars(), room, style);
+        let kept = if from_start.0 == text.chars().count() {
+            text.to_owned()
+        } else {
+            // The widest characters may be at the other end, so what is cut there is measured again.
+            cut(fitting(text.chars(), room, style).0.min(fitting(text.chars().rev(), room, style).0))
+        };
+        let fences = if style == PromptStyle::Markdown { 2 * (fence_for(&kept).len() - 3) } else { 0 };
+        let used = fitting(kept.chars(), usize::MAX, style).1 + fences;
+        if used <= room + CUT.len() {
+            *left -= (used + FRAME_CHARS).min(*left);
+            return kept;
+        }
+        room = (room / 2).min(room.saturating_sub(fences));
+        if room < 16 {
+            return String::new();
+        }
     }
-    let end: String = text.chars().skip(all - kept).collect();
-    format!("{CUT}{end}")
 }
 
 /// How much of a text may be kept; `None` when it is empty or less than a few words would be left of it.

@@ -8,23 +8,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use pyo3::exceptions::{PyIndexError, PyKeyboardInterrupt, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::inspect::PyStaticExpr;
 use pyo3::prelude::*;
 use pyo3::type_hint_identifier;
-use pyo3::types::{PyDict, PyList, PySlice, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::convert::{
     AgentFn, Awaiting, FloatsOut, Iter, NewArgs, OnIteration, StopWhen, StrategyFn, TestRunner, Tuple,
     from_json, to_json, with_text,
 };
 use super::enums::wrong_type;
-use super::outcome::at;
+use super::outcome::{item, place_of};
 use super::reward::built_in;
 use crate::agent_loop::{self as core, AgentLoop, Need, StopReason, StopRules};
 use crate::curve::{self, LearningPoint};
 use crate::feedback::FeedbackEntry;
-use crate::outcome::SuiteResult;
+use crate::outcome::{SuiteResult, check_range, check_whole};
 use crate::reward::{DEFAULT_TARGET_MS, MultiSignal, RewardSignal, RewardWeights, Strategy};
 use crate::store::{self, Journal, JournalHeader};
 
@@ -115,6 +115,7 @@ impl History {
             })?;
             state.stop(Some(reason));
         }
+        let elapsed_s = check_range("elapsed_s", "finite and >= 0", 0.0.., elapsed_s)?;
         let history = Self::of(task.unwrap_or_else(|| py.None()), state, elapsed_s);
         *lock(&history.error) = error;
         Ok(history)
@@ -163,7 +164,8 @@ impl History {
 
     /// The slope of the total reward over the last `window` (>= 2) iterations; 0.0 for fewer than two.
     #[pyo3(signature = (window=3))]
-    fn reward_trend(&self, window: usize) -> PyResult<f64> {
+    fn reward_trend(&self, window: i64) -> PyResult<f64> {
+        let window = check_whole("window", ">= 2", 2, window)? as usize;
         Ok(curve::reward_trend(lock(&self.state).entries(), window)?)
     }
 
@@ -225,13 +227,28 @@ impl History {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let entries = self.entries();
-        if let Ok(slice) = index.cast::<PySlice>() {
-            return PyList::new(py, entries)?.as_any().get_item(slice);
-        }
-        let entry = at(&entries, index.extract()?).cloned();
-        let entry = entry.ok_or_else(|| PyIndexError::new_err("history index out of range"))?;
-        Ok(Bound::new(py, entry)?.into_any())
+        item(py, "history", &self.entries(), index)
+    }
+
+    /// The place of the first entry equal to `value`.
+    ///
+    /// Raises:
+    ///     ValueError: There is none.
+    #[pyo3(signature = (value: "object"))]
+    fn index(&self, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+        place_of(&self.entries(), value).next().ok_or_else(|| PyValueError::new_err("no such entry"))
+    }
+
+    /// How many entries are equal to `value`.
+    #[pyo3(signature = (value: "object"))]
+    fn count(&self, value: &Bound<'_, PyAny>) -> usize {
+        place_of(&self.entries(), value).count()
+    }
+
+    fn __reversed__(&self) -> Iter<FeedbackEntry> {
+        let mut entries = self.entries();
+        entries.reverse();
+        Iter(entries)
     }
 
     fn __iter__(&self) -> Iter<FeedbackEntry> {
@@ -258,25 +275,25 @@ impl History {
         slf.py().import("testgrad._html")?.call_method1("history_html", (slf,))?.extract()
     }
 
-    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<NewArgs<'py>> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<NewArgs<'py>> {
         let kwargs = PyDict::new(py);
         kwargs.set_item("entries", PyTuple::new(py, self.entries())?)?;
         kwargs.set_item("task", self.task(py))?;
         kwargs.set_item("stopped_by", self.stopped_by())?;
         kwargs.set_item("elapsed_s", self.elapsed_s())?;
-        Ok(NewArgs(kwargs))
+        Ok(NewArgs(py.get_type::<Self>(), kwargs))
     }
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
 struct HistoryJson {
-    task: serde_json::Value,
+    task: String,
     elapsed_s: f64,
     #[serde(flatten)]
     run: core::History,
 }
 
-fn task_json(task: &Bound<'_, PyAny>) -> PyResult<serde_json::Value> {
+fn task_json(task: &Bound<'_, PyAny>) -> PyResult<String> {
     let py = task.py();
     let text = py.import("json")?.call_method1("dumps", (task,)).map_err(|error| {
         let said = error.value(py).to_string();
@@ -285,11 +302,11 @@ fn task_json(task: &Bound<'_, PyAny>) -> PyResult<serde_json::Value> {
         problem.set_cause(py, Some(error));
         problem
     })?;
-    from_json("task", &text)
+    text.extract()
 }
 
-fn task_object(py: Python<'_>, task: &serde_json::Value) -> PyResult<Py<PyAny>> {
-    Ok(py.import("json")?.call_method1("loads", (to_json(task)?,))?.unbind())
+fn task_object(py: Python<'_>, task: &str) -> PyResult<Py<PyAny>> {
+    Ok(py.import("json")?.call_method1("loads", (task,))?.unbind())
 }
 
 /// `BaseException`, for the stub.
@@ -385,11 +402,11 @@ impl AgentTestLoop {
         py: Python<'_>,
         test_runner: TestRunner,
         agent_fn: AgentFn,
-        max_iterations: u32,
+        max_iterations: i64,
         reward_weights: Option<PyRef<'_, RewardWeights>>,
         strategy: Option<StrategyFn>,
         target_ms: f64,
-        patience: Option<u32>,
+        patience: Option<i64>,
         max_time_s: Option<f64>,
         stop_when: Option<StopWhen>,
         on_iteration: Option<OnIteration>,
@@ -408,7 +425,11 @@ impl AgentTestLoop {
         Ok(Self {
             test_runner: test_runner.0,
             agent_fn: agent_fn.0,
-            rules: StopRules::new(max_iterations, patience, max_time_s)?,
+            rules: StopRules::new(
+                check_whole("max_iterations", ">= 1", 1, max_iterations)?,
+                patience.map(|n| check_whole("patience", ">= 1", 1, n)).transpose()?,
+                max_time_s,
+            )?,
             weights,
             target_ms,
             strategy,
@@ -436,6 +457,8 @@ impl AgentTestLoop {
 
     /// Runs the loop to its end with async or plain callables; plain ones run in threads.
     ///
+    /// At Ctrl-C `asyncio.run` raises a `KeyboardInterrupt` of its own; the history is `loop.history`.
+    ///
     /// Args:
     ///     task: Handed to the agent as it is; with a journal it must be plain JSON data.
     #[pyo3(signature = (task: "object"=None))]
@@ -462,11 +485,12 @@ impl AgentTestLoop {
     fn run_many<'py>(
         slf: &Bound<'py, Self>,
         tasks: &Bound<'py, PyAny>,
-        concurrency: usize,
+        concurrency: i64,
         journal_dir: Option<PathBuf>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        py.import("testgrad._agent_loop")?.call_method1("run_many", (slf, tasks, concurrency, journal_dir))
+        let concurrency = check_whole("concurrency", ">= 1", 1, concurrency)?;
+        let drivers = slf.py().import("testgrad._agent_loop")?;
+        drivers.call_method1("run_many", (slf, tasks, concurrency, journal_dir))
     }
 
     /// Goes on with the run in a journal, after a kill at any moment; done iterations are not done again.
@@ -481,7 +505,7 @@ impl AgentTestLoop {
     ///     StoreError: It is in use, broken (with the line), or was written under another strategy.
     #[pyo3(signature = (journal=None))]
     fn resume(slf: &Bound<'_, Self>, journal: Option<PathBuf>) -> PyResult<Py<History>> {
-        let run = Self::_resume(slf, None, journal)?;
+        let run = Self::_resume(slf, journal)?;
         LoopRun::drive(&Bound::new(slf.py(), run)?)
     }
 
@@ -489,6 +513,24 @@ impl AgentTestLoop {
     #[getter]
     fn history(&self, py: Python<'_>) -> Option<Py<History>> {
         lock(&self.history).as_ref().map(|h| h.clone_ref(py))
+    }
+
+    /// The agent.
+    #[getter]
+    fn agent_fn(&self, py: Python<'_>) -> AgentFn {
+        AgentFn(self.agent_fn.clone_ref(py))
+    }
+
+    /// The test runner.
+    #[getter]
+    fn test_runner(&self, py: Python<'_>) -> TestRunner {
+        TestRunner(self.test_runner.clone_ref(py))
+    }
+
+    /// The journal's path.
+    #[getter]
+    fn journal(&self) -> Option<PathBuf> {
+        self.journal.clone()
     }
 
     /// Begins a run without driving it.
@@ -506,45 +548,38 @@ impl AgentTestLoop {
         this.start(slf, History::of(task, core::History::default(), 0.0), journal)
     }
 
-    /// Takes up the run in a journal without driving it; `task` is used when not even the header was written.
-    #[pyo3(signature = (task: "object"=None, journal=None))]
-    fn _resume(
-        slf: &Bound<'_, Self>,
-        task: Option<Py<PyAny>>,
-        journal: Option<PathBuf>,
-    ) -> PyResult<LoopRun> {
+    /// Takes up the run in a journal without driving it.
+    #[pyo3(signature = (journal=None))]
+    fn _resume(slf: &Bound<'_, Self>, journal: Option<PathBuf>) -> PyResult<LoopRun> {
         let (py, this) = (slf.py(), slf.get());
         let path = journal.or_else(|| this.journal.clone()).ok_or_else(|| {
             PyValueError::new_err(
                 "there is no journal to resume; give resume(journal=...) or the loop a journal",
             )
         })?;
-        let (mut journal, recovered) = py.detach(|| Journal::recover(&path))?;
-        let task = match &recovered.header {
-            Some(header) => {
-                let now = this.strategy.fingerprint(py)?;
-                if header.strategy != now {
-                    let was = header.strategy.clone();
-                    return Err(store::Error::Differs { path, field: "strategy", was, now }.into());
-                }
-                task_object(py, &header.task)?
-            }
-            None => {
-                let task = task.unwrap_or_else(|| py.None());
-                journal.begin(this.header(py, task.bind(py))?)?;
-                task
-            }
-        };
+        let (journal, recovered) = py.detach(|| Journal::recover(&path))?;
+        let header = recovered.header.ok_or_else(|| store::Error::NoHeader { path: path.clone() })?;
+        let now = this.strategy.fingerprint(py)?;
+        if header.strategy != now {
+            return Err(store::Error::Differs { path, field: "strategy", was: header.strategy, now }.into());
+        }
+        let task = task_object(py, &header.task)?;
         let mut state = core::History::default();
         recovered.entries.into_iter().for_each(|entry| state.push(entry));
-        this.start(slf, History::of(task, state, recovered.elapsed_s), Some(journal))
+        let has_begun = !state.entries().is_empty();
+        let run = this.start(slf, History::of(task, state, recovered.elapsed_s), Some(journal))?;
+        // It was killed, perhaps, between its last iteration and the question that follows one.
+        if has_begun {
+            run.ask_stop_when(py)?;
+        }
+        Ok(run)
     }
 
     fn __repr__(&self) -> String {
         format!("<AgentTestLoop of at most {} iterations>", self.rules.max_iterations)
     }
 
-    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<NewArgs<'py>> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<NewArgs<'py>> {
         let kwargs = PyDict::new(py);
         kwargs.set_item("test_runner", &self.test_runner)?;
         kwargs.set_item("agent_fn", &self.agent_fn)?;
@@ -558,7 +593,7 @@ impl AgentTestLoop {
         kwargs.set_item("on_iteration", &self.on_iteration)?;
         kwargs.set_item("progress", self.progress)?;
         kwargs.set_item("journal", &self.journal)?;
-        Ok(NewArgs(kwargs))
+        Ok(NewArgs(py.get_type::<Self>(), kwargs))
     }
 }
 
@@ -645,13 +680,7 @@ impl LoopRun {
     #[pyo3(signature = (code: "object"))]
     fn code(&self, code: &Bound<'_, PyAny>) -> PyResult<()> {
         if !code.is_instance_of::<PyString>() {
-            let hint = if code.hasattr("__await__")? {
-                "; for async callables use `await loop.arun(task)`"
-            } else {
-                ""
-            };
-            let got = code.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("agent_fn must return str, got {got}{hint}")));
+            return Err(wrong_answer("agent_fn", "str", code));
         }
         let state = lock(&self.history.get().state);
         with_text("code", code, |code| lock(&self.turn).code(&state, code))
@@ -661,15 +690,7 @@ impl LoopRun {
     #[pyo3(signature = (suite: "object"))]
     fn suite(&self, py: Python<'_>, suite: &Bound<'_, PyAny>) -> PyResult<FeedbackEntry> {
         let Ok(result) = suite.cast::<SuiteResult>() else {
-            let hint = if suite.hasattr("__await__")? {
-                "; for async callables use `await loop.arun(task)`"
-            } else {
-                ""
-            };
-            let got = suite.get_type().name()?;
-            return Err(PyTypeError::new_err(format!(
-                "test_runner must return SuiteResult, got {got}{hint}"
-            )));
+            return Err(wrong_answer("test_runner", "SuiteResult", suite));
         };
         let owner = self.owner.get();
         let history = self.history.get();
@@ -700,28 +721,21 @@ impl LoopRun {
             bar.call_method1(py, "update", (entry.clone(),))?;
         }
         if let Some(on_iteration) = &owner.on_iteration {
-            on_iteration.call1(py, (entry.clone(),))?;
+            plain_answer("on_iteration", on_iteration.bind(py).call1((entry.clone(),))?)?;
         }
-        if let Some(stop_when) = &owner.stop_when
-            && stop_when.call1(py, (&self.history,))?.bind(py).is_truthy()?
-        {
-            let mut state = lock(&history.state);
-            if !entry.suite_result.all_passed() {
-                state.stop(Some(StopReason::StopWhen));
-            }
-        }
+        self.ask_stop_when(py)?;
         Ok(entry)
     }
 
     /// Ends the run because of an exception, which gets the history as its attribute.
     #[pyo3(signature = (error: "BaseException"))]
     fn fail(&self, py: Python<'_>, error: &Bound<'_, PyAny>) -> PyResult<()> {
-        let cancelled = py.import("asyncio")?.getattr("CancelledError")?;
-        let interrupted = error.is_instance_of::<PyKeyboardInterrupt>() || error.is_instance(&cancelled)?;
+        let interrupted = error.is_instance_of::<PyKeyboardInterrupt>() || is_cancelled(error)?;
         let reason = if interrupted { StopReason::Interrupted } else { StopReason::Exception };
         let history = self.history.get();
         *lock(&history.error) = Some(error.clone().unbind());
-        self.end(py, reason)?;
+        // The caller is to see its own exception, not one of a bar that cannot be closed.
+        let _ = self.end(py, reason);
         // Exceptions without room for attributes still reach the caller; the loop has the history too.
         let _ = error.setattr("history", &self.history);
         Ok(())
@@ -736,11 +750,8 @@ impl LoopRun {
     /// Runs to the end with plain callables.
     fn drive(slf: &Bound<'_, Self>) -> PyResult<Py<History>> {
         let (py, this) = (slf.py(), slf.get());
-        match this.drive_steps(py) {
-            Ok(()) => {
-                this.close(py)?;
-                Ok(this.history.clone_ref(py))
-            }
+        match this.drive_steps(py).and_then(|()| this.close(py)) {
+            Ok(()) => Ok(this.history.clone_ref(py)),
             Err(error) => {
                 this.fail(py, error.value(py).as_any())?;
                 Err(error)
@@ -750,18 +761,68 @@ impl LoopRun {
 
     /// Writes the end to the journal and lets go of it; closes the bar.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let journal = lock(&self.journal).take();
         if let Some(bar) = &self.bar {
             bar.call_method0(py, "close")?;
         }
         let stopped_by = lock(&self.history.get().state).stopped_by();
-        py.detach(|| match (lock(&self.journal).take(), stopped_by) {
-            (Some(mut journal), Some(reason)) => Ok(journal.stopped(reason)?),
+        match (journal, stopped_by) {
+            (Some(mut journal), Some(reason)) => Ok(py.detach(|| journal.stopped(reason))?),
             _ => Ok(()),
-        })
+        }
     }
 }
 
+/// Whether it is asyncio's way of saying stop; asyncio is not loaded to find out.
+fn is_cancelled(error: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let modules = error.py().import("sys")?.getattr("modules")?;
+    match modules.get_item("asyncio") {
+        Ok(asyncio) => error.is_instance(&asyncio.getattr("CancelledError")?),
+        Err(_) => Ok(false),
+    }
+}
+
+/// What a callback returned, which must not be something to await: nobody would.
+fn plain_answer<'py>(argument: &str, answer: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if answer.hasattr("__await__")? {
+        close_coroutine(&answer);
+        return Err(PyTypeError::new_err(format!("{argument} must be a plain function, not an async one")));
+    }
+    Ok(answer)
+}
+
+/// Tells a coroutine that nobody will await it, so that Python does not warn of it.
+fn close_coroutine(answer: &Bound<'_, PyAny>) {
+    let _ = answer.call_method0("close"); // other awaitables have none
+}
+
+/// The `TypeError` for an answer of another type than the loop can use.
+fn wrong_answer(who: &str, must: &str, answer: &Bound<'_, PyAny>) -> PyErr {
+    let hint = match answer.hasattr("__await__") {
+        Ok(true) => {
+            close_coroutine(answer);
+            "; declare it with async def, and use `await loop.arun(task)` or run_many"
+        }
+        _ => "",
+    };
+    let got = answer.get_type().name().map_or_else(|_| "another type".to_owned(), |n| n.to_string());
+    PyTypeError::new_err(format!("{who} must return {must}, got {got}{hint}"))
+}
+
 impl LoopRun {
+    /// Stops the history when the caller's predicate says so.
+    fn ask_stop_when(&self, py: Python<'_>) -> PyResult<()> {
+        if let Some(stop_when) = &self.owner.get().stop_when
+            && plain_answer("stop_when", stop_when.bind(py).call1((&self.history,))?)?.is_truthy()?
+        {
+            let mut state = lock(&self.history.get().state);
+            if !state.entries().last().is_some_and(|e| e.suite_result.all_passed()) {
+                state.stop(Some(StopReason::StopWhen));
+            }
+        }
+        Ok(())
+    }
+
     fn elapsed_s(&self) -> f64 {
         self.before_s + self.began.elapsed().as_secs_f64()
     }

@@ -2,11 +2,13 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 
 use super::convert::{CodesIn, FloatsIn, FloatsOut, Totals};
 use super::enums::wrong_type;
+use super::errors::class;
 use super::reward::BuiltIn;
-use crate::outcome::SuiteResult;
+use crate::outcome::{SuiteResult, check_range, check_whole};
 use crate::reward::batch::{self, Arrays, Previous, Rewards};
 use crate::reward::group::{self, GroupSignal, Groups, Normalization};
 use crate::reward::{COMPONENTS, RewardWeights, Strategy};
@@ -24,13 +26,12 @@ fn strategy_or_default(strategy: Option<BuiltIn>) -> Strategy {
 /// Suites of any iterable; None and exceptions (`NoVerdict`) stand for suites that could not be judged.
 fn suites_of(argument: &str, suites: &Bound<'_, PyAny>) -> PyResult<Vec<Option<SuiteResult>>> {
     let mut out = Vec::with_capacity(suites.len().unwrap_or(0));
+    let no_verdict = class(suites.py(), "NoVerdict")?;
     for (place, suite) in suites.try_iter()?.enumerate() {
         let suite = suite?;
         match suite.cast::<SuiteResult>() {
             Ok(suite) => out.push(Some(suite.get().clone())),
-            Err(_) if suite.is_none() || suite.is_instance_of::<pyo3::exceptions::PyException>() => {
-                out.push(None)
-            }
+            Err(_) if suite.is_none() || suite.is_instance(&no_verdict)? => out.push(None),
             Err(_) => {
                 return Err(wrong_type(
                     &format!("{argument}[{place}]"),
@@ -57,8 +58,8 @@ fn suites_of(argument: &str, suites: &Bound<'_, PyAny>) -> PyResult<Vec<Option<S
 /// Raises:
 ///     ValueError: Lengths that do not fit, coverage outside 0..1.
 #[pyfunction]
-#[pyo3(signature = (suites: "Iterable[SuiteResult | Exception | None]", strategy=None, *,
-                    previous: "Iterable[SuiteResult | Exception | None] | None"=None, coverage=None))]
+#[pyo3(signature = (suites: "Iterable[SuiteResult | NoVerdict | None]", strategy=None, *,
+                    previous: "Iterable[SuiteResult | NoVerdict | None] | None"=None, coverage=None))]
 pub fn rewards(
     py: Python<'_>,
     suites: &Bound<'_, PyAny>,
@@ -68,7 +69,7 @@ pub fn rewards(
 ) -> PyResult<Out> {
     let suites = suites_of("suites", suites)?;
     let previous = previous.map(|p| suites_of("previous", p)).transpose()?;
-    let coverage = coverage.as_ref().map(FloatsIn::values).transpose()?;
+    let coverage = coverage.as_ref().map(|c| one_column("coverage", c)).transpose()?;
     let strategy = strategy_or_default(strategy);
     Ok(out(py.detach(|| batch::of_suites(&suites, previous.as_deref(), coverage, &strategy))?))
 }
@@ -155,8 +156,9 @@ fn rows_and_columns(status: &CodesIn<'_>) -> PyResult<(usize, usize)> {
 
 /// Group ids, one a rollout, or the size of consecutive groups.
 fn groups_of(groups: &Bound<'_, PyAny>, rollouts: usize) -> PyResult<Groups> {
-    if let Ok(size) = groups.extract::<usize>() {
-        return Ok(Groups::of_size(size, rollouts)?);
+    if let Ok(size) = groups.extract::<i64>() {
+        let size = check_whole("groups", "group ids, or the size of the groups, >= 1", 1, size)?;
+        return Ok(Groups::of_size(size as usize, rollouts)?);
     }
     let array = groups.py().import("numpy")?.call_method1("asarray", (groups,))?;
     let unique = pyo3::types::PyDict::new(groups.py());
@@ -296,7 +298,7 @@ pub fn difficulty_weights(
     Ok(FloatsOut::rows(py.detach(|| group::difficulty_weights(codes, tests, &groups))?, tests))
 }
 
-/// The share of its group's difficulty weight that each rollout passed, 0..1.
+/// The share of the difficulty weight of its active tests that each rollout passed, 0..1.
 ///
 /// Args:
 ///     status: uint8, shape (rollouts, tests), codes as in `rewards_from_arrays`.
@@ -353,6 +355,40 @@ pub fn group_signal(
 
 #[pymethods]
 impl GroupSignal {
+    /// How many groups carry no signal under one strategy.
+    ///
+    /// Args:
+    ///     strategy: The name under which the totals were given.
+    ///     groups: How many groups have at least one verdict.
+    ///     all_equal: Groups whose rewards are all equal.
+    ///     within_resolution: Groups whose rewards differ by no more than the resolution.
+    ///     resolution: In units of the reward, >= 0.
+    #[new]
+    #[pyo3(signature = (strategy, groups, all_equal, within_resolution, resolution))]
+    fn py_new(
+        strategy: String,
+        groups: i64,
+        all_equal: i64,
+        within_resolution: i64,
+        resolution: f64,
+    ) -> PyResult<Self> {
+        let count = |argument, n| check_whole(argument, ">= 0", 0, n).map(|n| n as usize);
+        Ok(Self {
+            strategy,
+            groups: count("groups", groups)?,
+            all_equal: count("all_equal", all_equal)?,
+            within_resolution: count("within_resolution", within_resolution)?,
+            resolution: check_range("resolution", "finite and >= 0", 0.0.., resolution)?,
+        })
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (&str, usize, usize, usize, f64)) {
+        (
+            py.get_type::<Self>(),
+            (&self.strategy, self.groups, self.all_equal, self.within_resolution, self.resolution),
+        )
+    }
+
     fn __repr__(&self) -> String {
         format!(
             "<GroupSignal {}: of {} groups {} all equal, {} within {}>",

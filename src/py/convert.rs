@@ -2,10 +2,10 @@
 
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::PyTypeInfo;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::inspect::{PyStaticConstant, PyStaticExpr};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use pyo3::{type_hint_identifier, type_hint_subscript};
 use serde::{Deserialize, Serialize};
 
@@ -91,7 +91,16 @@ impl<'a, 'py> FromPyObject<'a, 'py> for FloatsIn<'py> {
     const INPUT_TYPE: PyStaticExpr = ARRAY_LIKE;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        contiguous(&object, "float64").and_then(|array| Ok(Self(array.extract()?)))
+        if let Ok(array) = object.extract::<PyReadonlyArrayDyn<'py, f64>>()
+            && array.is_c_contiguous()
+        {
+            return Ok(Self(array));
+        }
+        let array = object.py().import("numpy")?.call_method1("asarray", (object,))?;
+        if array.getattr("dtype")?.getattr("kind")?.eq("c")? {
+            return Err(PyTypeError::new_err("an array of complex numbers where real ones belong"));
+        }
+        Ok(Self(contiguous(&array, "float64")?.extract()?))
     }
 }
 
@@ -248,25 +257,20 @@ hinted!(
     )
 );
 
-/// The arguments with which a value is made again: none by place, all by keyword.
-pub struct NewArgs<'py>(pub Bound<'py, PyDict>);
+/// How a value is pickled: its class, called with the same arguments, all by keyword.
+pub struct NewArgs<'py>(pub Bound<'py, PyType>, pub Bound<'py, PyDict>);
 
 impl<'py> IntoPyObject<'py> for NewArgs<'py> {
     type Target = PyTuple;
     type Output = Bound<'py, PyTuple>;
     type Error = PyErr;
-    const OUTPUT_TYPE: PyStaticExpr = type_hint_subscript!(
-        type_hint_identifier!("builtins", "tuple"),
-        type_hint_subscript!(type_hint_identifier!("builtins", "tuple"), ANY, ELLIPSIS),
-        type_hint_subscript!(
-            type_hint_identifier!("builtins", "dict"),
-            type_hint_identifier!("builtins", "str"),
-            ANY
-        )
-    );
+    const OUTPUT_TYPE: PyStaticExpr =
+        type_hint_subscript!(type_hint_identifier!("builtins", "tuple"), ANY, ELLIPSIS);
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        PyTuple::new(py, [PyTuple::empty(py).into_any(), self.0.into_any()])
+        let again = py.import("copyreg")?.getattr("__newobj_ex__")?;
+        let arguments = (self.0, PyTuple::empty(py), self.1).into_pyobject(py)?;
+        (again, arguments).into_pyobject(py)
     }
 }
 
@@ -303,6 +307,21 @@ macro_rules! callable {
                     true => Ok(Self(object.to_owned().unbind())),
                     false => Err(wrong_type($argument, "callable", &object)),
                 }
+            }
+        }
+
+        impl<'py> IntoPyObject<'py> for $name {
+            type Target = PyAny;
+            type Output = Bound<'py, PyAny>;
+            type Error = PyErr;
+            const OUTPUT_TYPE: PyStaticExpr = type_hint_subscript!(
+                type_hint_identifier!("collections.abc", "Callable"),
+                ELLIPSIS,
+                $returns
+            );
+
+            fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+                Ok(self.0.into_bound(py))
             }
         }
     };

@@ -1,11 +1,13 @@
 //! Python methods of [`LearningPoint`], and the functions over a history.
 
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 
 use super::agent_loop::entries_of;
 use super::convert::{Entries, Tuple, from_json, to_json};
 use super::repr::Call;
 use crate::curve::{self, LearningPoint};
+use crate::outcome::check_whole;
 
 #[pymethods]
 impl LearningPoint {
@@ -21,14 +23,17 @@ impl LearningPoint {
     #[new]
     #[pyo3(signature = (iteration, pass_rate, total_reward, cumulative_reward, tests_fixed, tests_broken=0))]
     fn py_new(
-        iteration: u32,
+        iteration: i64,
         pass_rate: f64,
         total_reward: f64,
         cumulative_reward: f64,
-        tests_fixed: u32,
-        tests_broken: u32,
-    ) -> Self {
-        Self { iteration, pass_rate, total_reward, cumulative_reward, tests_fixed, tests_broken }
+        tests_fixed: i64,
+        tests_broken: i64,
+    ) -> PyResult<Self> {
+        let iteration = check_whole("iteration", ">= 0", 0, iteration)?;
+        let fixed = check_whole("tests_fixed", ">= 0", 0, tests_fixed)?;
+        let broken = check_whole("tests_broken", ">= 0", 0, tests_broken)?;
+        Ok(Self::new(iteration, [pass_rate, total_reward, cumulative_reward], [fixed, broken])?)
     }
 
     /// The value as JSON; `from_json` reads it back.
@@ -55,9 +60,12 @@ impl LearningPoint {
             .done()
     }
 
-    fn __getnewargs__(&self) -> (u32, f64, f64, f64, u32, u32) {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (u32, f64, f64, f64, u32, u32)) {
         let Self { iteration, pass_rate, total_reward, cumulative_reward, tests_fixed, tests_broken } = *self;
-        (iteration, pass_rate, total_reward, cumulative_reward, tests_fixed, tests_broken)
+        (
+            py.get_type::<Self>(),
+            (iteration, pass_rate, total_reward, cumulative_reward, tests_fixed, tests_broken),
+        )
     }
 
     /// For `match`.
@@ -98,6 +106,7 @@ pub fn convergence_rate(history: Entries<'_>) -> PyResult<Option<f64>> {
 ///     Reward gained an iteration; 0.0 for fewer than two iterations.
 #[pyfunction]
 #[pyo3(signature = (history, window=3))]
-pub fn reward_trend(history: Entries<'_>, window: usize) -> PyResult<f64> {
+pub fn reward_trend(history: Entries<'_>, window: i64) -> PyResult<f64> {
+    let window = check_whole("window", ">= 2", 2, window)? as usize;
     Ok(curve::reward_trend(&entries_of(&history.0)?, window)?)
 }

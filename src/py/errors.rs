@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyType};
 
-use crate::{outcome, store};
+use crate::{outcome, runner, store};
 
 impl From<outcome::Error> for PyErr {
     fn from(error: outcome::Error) -> Self {
@@ -22,6 +22,7 @@ impl From<store::Error> for PyErr {
             store::Error::Io { path, .. }
             | store::Error::InUse { path }
             | store::Error::NotEmpty { path }
+            | store::Error::NoHeader { path }
             | store::Error::Differs { path, .. } => (path, None),
         };
         Python::attach(|py| {
@@ -36,8 +37,17 @@ impl From<store::Error> for PyErr {
     }
 }
 
+impl From<runner::Error> for PyErr {
+    fn from(error: runner::Error) -> Self {
+        Python::attach(|py| {
+            let exception = class(py, "NoVerdict").and_then(|class| class.call1((error.to_string(),)));
+            exception.map_or_else(|failed| failed, Self::from_value)
+        })
+    }
+}
+
 /// A class of `testgrad.errors`.
-fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
+pub(super) fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
     Ok(py.import("testgrad.errors")?.getattr(name)?.cast_into()?)
 }
 

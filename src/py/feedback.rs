@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use pyo3::types::PyType;
 
 use super::agent_loop::entries_of;
 use super::convert::{Entries, NewArgs, Text, Tuple, from_json, to_json};
 use super::repr::Call;
 use crate::feedback::{self, CodeSubmission, DEFAULT_MAX_CHARS, FeedbackEntry, PromptStyle};
-use crate::outcome::{SuiteResult, shared};
+use crate::outcome::{SuiteResult, check_whole, shared};
 use crate::reward::{DEFAULT_TARGET_MS, RewardSignal, RewardWeights};
 
 #[pymethods]
@@ -22,8 +23,8 @@ impl CodeSubmission {
     ///     strategy: What it was meant to do; see `infer_strategy`.
     #[new]
     #[pyo3(signature = (code, iteration, strategy=Text::named("initial")))]
-    fn py_new(code: Text, iteration: u32, strategy: Text) -> Self {
-        Self::new(&code.0, iteration, &strategy.0)
+    fn py_new(code: Text, iteration: i64, strategy: Text) -> PyResult<Self> {
+        Ok(Self::new(&code.0, check_whole("iteration", ">= 0", 0, iteration)?, &strategy.0))
     }
 
     /// The code.
@@ -65,8 +66,8 @@ impl CodeSubmission {
             .done()
     }
 
-    fn __getnewargs__(&self) -> (&str, u32, &str) {
-        (&self.code, self.iteration, &self.strategy)
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (&str, u32, &str)) {
+        (py.get_type::<Self>(), (&self.code, self.iteration, &self.strategy))
     }
 
     /// For `match`.
@@ -89,23 +90,23 @@ impl FeedbackEntry {
     #[new]
     #[pyo3(signature = (iteration, submission, suite_result, reward, failing_tests))]
     fn py_new(
-        iteration: u32,
+        iteration: i64,
         submission: PyRef<'_, CodeSubmission>,
         suite_result: PyRef<'_, SuiteResult>,
         reward: PyRef<'_, RewardSignal>,
         failing_tests: Vec<(Text, Text)>,
-    ) -> Self {
+    ) -> PyResult<Self> {
         let failing_tests = failing_tests
             .into_iter()
             .map(|(name, message)| (shared(&name.0), Arc::from(message.0)))
             .collect();
-        Self {
-            iteration,
+        Ok(Self {
+            iteration: check_whole("iteration", ">= 0", 0, iteration)?,
             submission: submission.clone(),
             suite_result: suite_result.clone(),
             reward: *reward,
             failing_tests,
-        }
+        })
     }
 
     /// Which turn of the loop it is, from 1.
@@ -150,8 +151,9 @@ impl FeedbackEntry {
     ///
     /// Raises:
     ///     ValueError: An unknown style.
-    #[pyo3(name = "to_prompt", signature = (max_chars=DEFAULT_MAX_CHARS, style="markdown"))]
-    fn py_to_prompt(&self, max_chars: usize, style: &str) -> PyResult<String> {
+    #[pyo3(name = "to_prompt", signature = (max_chars=DEFAULT_MAX_CHARS as i64, style="markdown"))]
+    fn py_to_prompt(&self, max_chars: i64, style: &str) -> PyResult<String> {
+        let max_chars = check_whole("max_chars", ">= 0", 0, max_chars)? as usize;
         Ok(self.to_prompt(max_chars, PromptStyle::parse(style)?))
     }
 
@@ -179,14 +181,14 @@ impl FeedbackEntry {
         )
     }
 
-    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<NewArgs<'py>> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<NewArgs<'py>> {
         let kwargs = PyDict::new(py);
         kwargs.set_item("iteration", self.iteration)?;
         kwargs.set_item("submission", self.submission.clone())?;
         kwargs.set_item("suite_result", self.suite_result.clone())?;
         kwargs.set_item("reward", self.reward)?;
         kwargs.set_item("failing_tests", self.py_failing_tests())?;
-        Ok(NewArgs(kwargs))
+        Ok(NewArgs(py.get_type::<Self>(), kwargs))
     }
 
     /// For `match`.

@@ -10,6 +10,7 @@ mod feedback;
 mod outcome;
 mod repr;
 mod reward;
+mod runner;
 
 /// The binary half of testgrad; use the package `testgrad`, which re-exports it.
 #[pyo3::pymodule]
@@ -31,6 +32,8 @@ mod _testgrad {
         speed_score,
     };
     #[pymodule_export]
+    use super::runner::{PytestRunner, run_pytest};
+    #[pymodule_export]
     use crate::curve::LearningPoint;
     #[pymodule_export]
     use crate::feedback::{CodeSubmission, FeedbackEntry};
@@ -43,6 +46,16 @@ mod _testgrad {
         Binary, Curriculum, Gated, MultiSignal, PassRate, Progression, RewardSignal, RewardWeights,
         SeverityWeighted,
     };
+
+    /// Python's own word for what has a length, an order and places; it also lets `match` unpack them.
+    #[pymodule_init]
+    fn register_sequences() -> pyo3::PyResult<()> {
+        use pyo3::types::PySequence;
+        pyo3::Python::attach(|py| {
+            PySequence::register::<History>(py)?;
+            PySequence::register::<SuiteResult>(py)
+        })
+    }
 
     /// The version of the package.
     #[allow(non_upper_case_globals, reason = "Python's name for it")]

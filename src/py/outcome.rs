@@ -1,12 +1,15 @@
 //! Python methods of [`TestResult`] and [`SuiteResult`].
 
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::pyclass::boolean_struct::True;
+use pyo3::types::{PyDict, PySlice, PyTuple};
+use pyo3::{IntoPyObjectExt, PyClass};
 
 use super::convert::{Iter, NewArgs, Text, Tuple, from_json, to_json, with_text};
+use super::enums::wrong_type;
 use super::repr::{Call, quoted};
-use crate::outcome::{About, SuiteResult, TestResult, TestSeverity, TestStatus};
+use crate::outcome::{About, SuiteResult, TestResult, TestSeverity, TestStatus, check_whole};
 
 #[pymethods]
 impl TestResult {
@@ -43,8 +46,9 @@ impl TestResult {
         details: Text,
         reason: Option<Text>,
         file: Option<Text>,
-        line: Option<u32>,
+        line: Option<i64>,
     ) -> PyResult<Self> {
+        let line = line.map(|line| check_whole("line", ">= 1", 1, line)).transpose()?;
         Ok(with_text("name", name, |name| Self::new(name, status))?
             .with_severity(severity)
             .with_duration_ms(duration_ms)?
@@ -153,7 +157,7 @@ impl TestResult {
         call.done()
     }
 
-    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<NewArgs<'py>> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<NewArgs<'py>> {
         let kwargs = PyDict::new(py);
         kwargs.set_item("name", self.name())?;
         kwargs.set_item("status", self.status())?;
@@ -164,7 +168,7 @@ impl TestResult {
         kwargs.set_item("reason", self.reason())?;
         kwargs.set_item("file", self.file())?;
         kwargs.set_item("line", self.line())?;
-        Ok(NewArgs(kwargs))
+        Ok(NewArgs(py.get_type::<Self>(), kwargs))
     }
 
     /// For `match`.
@@ -346,8 +350,27 @@ impl SuiteResult {
         self.tests().len()
     }
 
-    fn __getitem__(&self, index: isize) -> PyResult<TestResult> {
-        at(self.tests(), index).cloned().ok_or_else(|| PyIndexError::new_err("test index out of range"))
+    fn __getitem__<'py>(&self, py: Python<'py>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        item(py, "test", self.tests(), index)
+    }
+
+    /// The place of the first test equal to `value`.
+    ///
+    /// Raises:
+    ///     ValueError: There is none.
+    #[pyo3(signature = (value: "object"))]
+    fn index(&self, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+        place_of(self.tests(), value).next().ok_or_else(|| PyValueError::new_err("no such test"))
+    }
+
+    /// How many tests are equal to `value`.
+    #[pyo3(signature = (value: "object"))]
+    fn count(&self, value: &Bound<'_, PyAny>) -> usize {
+        place_of(self.tests(), value).count()
+    }
+
+    fn __reversed__(&self) -> Iter<TestResult> {
+        Iter(self.tests().iter().rev().cloned().collect())
     }
 
     fn __iter__(&self) -> Iter<TestResult> {
@@ -355,7 +378,7 @@ impl SuiteResult {
     }
 
     fn __contains__(&self, test: &Bound<'_, PyAny>) -> bool {
-        test.cast::<TestResult>().is_ok_and(|test| self.tests().contains(test.get()))
+        place_of(self.tests(), test).next().is_some()
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -373,7 +396,7 @@ impl SuiteResult {
         format!("<SuiteResult {}: {said}>", quoted(py, &self.about().suite_name))
     }
 
-    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<NewArgs<'py>> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<NewArgs<'py>> {
         let about = self.about();
         let kwargs = PyDict::new(py);
         kwargs.set_item("tests", self.py_tests())?;
@@ -384,7 +407,7 @@ impl SuiteResult {
         kwargs.set_item("warnings", self.py_warnings())?;
         kwargs.set_item("hidden", self.py_hidden())?;
         kwargs.set_item("trust", about.trust.as_deref())?;
-        Ok(NewArgs(kwargs))
+        Ok(NewArgs(py.get_type::<Self>(), kwargs))
     }
 
     /// For `match`.
@@ -401,18 +424,44 @@ impl SuiteResult {
 /// The tests of any iterable; a wrong element is named by its place.
 fn tests_of(tests: &Bound<'_, PyAny>) -> PyResult<Vec<TestResult>> {
     let mut out = Vec::with_capacity(tests.len().unwrap_or(0));
-    for (place, test) in tests.try_iter()?.enumerate() {
+    let iterator = tests.try_iter().map_err(|_| wrong_type("tests", "an iterable of TestResult", tests))?;
+    for (place, test) in iterator.enumerate() {
         let test = test?;
         match test.cast::<TestResult>() {
             Ok(test) => out.push(test.get().clone()),
-            Err(_) => return Err(super::enums::wrong_type(&format!("tests[{place}]"), "TestResult", &test)),
+            Err(_) => return Err(wrong_type(&format!("tests[{place}]"), "TestResult", &test)),
         }
     }
     Ok(out)
 }
 
-/// The element at a Python index.
-pub(super) fn at<T>(slice: &[T], index: isize) -> Option<&T> {
-    let from_start = if index < 0 { index.checked_add_unsigned(slice.len())? } else { index };
-    slice.get(usize::try_from(from_start).ok()?)
+/// The places of the elements equal to a Python object.
+pub(super) fn place_of<'a, T: PyClass<Frozen = True> + Sync + PartialEq>(
+    values: &'a [T],
+    object: &'a Bound<'_, PyAny>,
+) -> impl Iterator<Item = usize> + 'a {
+    let wanted = object.cast::<T>().ok().map(|object| object.get());
+    let places = values.iter().enumerate().filter(move |(_, value)| wanted == Some(*value));
+    places.map(|(place, _)| place)
+}
+
+/// The element at a Python index, or the tuple of a slice.
+pub(super) fn item<'py, T: Clone + IntoPyObject<'py>>(
+    py: Python<'py>,
+    what: &str,
+    values: &[T],
+    index: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if index.is_instance_of::<PySlice>() {
+        return PyTuple::new(py, values.to_vec())?.as_any().get_item(index);
+    }
+    let out_of_range = || PyIndexError::new_err(format!("{what} index out of range"));
+    let index: i64 = index.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(py) { out_of_range() } else { error }
+    })?;
+    let place = if index < 0 { index.saturating_add_unsigned(values.len() as u64) } else { index };
+    match usize::try_from(place).ok().and_then(|place| values.get(place)) {
+        Some(value) => value.clone().into_bound_py_any(py),
+        None => Err(out_of_range()),
+    }
 }

@@ -3,6 +3,7 @@
 use pyo3::inspect::PyStaticExpr;
 use pyo3::prelude::*;
 use pyo3::type_hint_union;
+use pyo3::types::PyType;
 
 use super::convert::{Tuple, from_json, to_json};
 use super::enums::wrong_type;
@@ -60,8 +61,8 @@ impl RewardWeights {
             .done()
     }
 
-    fn __getnewargs__(&self) -> (f64, f64, f64, f64, f64) {
-        (self.pass_rate, self.severity, self.progression, self.coverage, self.speed)
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (f64, f64, f64, f64, f64)) {
+        (py.get_type::<Self>(), (self.pass_rate, self.severity, self.progression, self.coverage, self.speed))
     }
 
     /// For `match`.
@@ -126,9 +127,9 @@ impl RewardSignal {
             .done()
     }
 
-    fn __getnewargs__(&self) -> (f64, f64, f64, f64, f64, f64) {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (f64, f64, f64, f64, f64, f64)) {
         let [a, b, c, d, e] = self.components();
-        (a, b, c, d, e, self.total)
+        (py.get_type::<Self>(), (a, b, c, d, e, self.total))
     }
 
     /// For `match`.
@@ -172,8 +173,8 @@ macro_rules! plain_strategy {
                 concat!(stringify!($type), "()")
             }
 
-            fn __getnewargs__(&self) -> Tuple<f64> {
-                Tuple(Vec::new())
+            fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, Tuple<f64>) {
+                (py.get_type::<Self>(), Tuple(Vec::new()))
             }
         }
     };
@@ -228,8 +229,8 @@ macro_rules! weighted_strategy {
                     .done()
             }
 
-            fn __getnewargs__(&self) -> (RewardWeights, f64) {
-                (self.weights, self.target_ms)
+            fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (RewardWeights, f64)) {
+                (py.get_type::<Self>(), (self.weights, self.target_ms))
             }
         }
     };
@@ -288,8 +289,8 @@ impl Curriculum {
             .done()
     }
 
-    fn __getnewargs__(&self) -> (f64, RewardWeights, f64) {
-        (self.threshold, self.weights, self.target_ms)
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (f64, RewardWeights, f64)) {
+        (py.get_type::<Self>(), (self.threshold, self.weights, self.target_ms))
     }
 }
 

@@ -3,7 +3,7 @@
 //! Two ways in: suites, or arrays of status codes. The work is shared among threads made for the call, so
 //! nothing outlives it and a forked child is as good as its parent.
 
-use super::{COMPONENTS, Strategy, check_coverage};
+use super::{COMPONENTS, Strategy};
 use crate::outcome::{Error, LaneSum, SuiteResult, Tally, TestStatus};
 
 /// A status code that means: this suite could not be judged; its row becomes NaN.
@@ -100,7 +100,7 @@ pub fn of_arrays(arrays: &Arrays<'_>, strategy: &Strategy) -> Result<Rewards, Er
         let cells_of_row = row * tests..(row + 1) * tests;
         let status = arrays.status.get(cells_of_row.clone()).unwrap_or_default();
         let duration = arrays.duration_ms.and_then(|d| d.get(cells_of_row.clone()));
-        let Row::Judged(now) = tally(row, status, severity, duration)? else {
+        let Row::Judged(now) = tally("status", row, status, severity, duration)? else {
             return Ok(([f64::NAN; COMPONENTS], f64::NAN));
         };
         let before = match arrays.previous {
@@ -141,7 +141,7 @@ fn check_severity(severity: &[u8]) -> Result<&[u8], Error> {
 }
 
 fn pass_rate_of(row: usize, codes: &[u8], severity: &[u8]) -> Result<Option<f64>, Error> {
-    Ok(match tally(row, codes, severity, None)? {
+    Ok(match tally("previous", row, codes, severity, None)? {
         Row::Judged(before) => Some(before.pass_rate()),
         Row::NoVerdict => None,
     })
@@ -160,8 +160,13 @@ fn previous_rate(rates: &[f64], row: usize) -> Result<Option<f64>, Error> {
 
 fn measured(coverage: Option<&[f64]>, row: usize) -> Result<Option<f64>, Error> {
     match coverage.and_then(|c| c.get(row)) {
-        Some(value) if !value.is_nan() => check_coverage(*value).map(Some),
-        _ => Ok(None),
+        Some(value) if value.is_nan() => Ok(None),
+        Some(value) if (0.0..=1.0).contains(value) => Ok(Some(value + 0.0)),
+        Some(value) => Err(Error::Mismatch {
+            argument: "coverage",
+            problem: format!("row {row} must be between 0 and 1, got {value}"),
+        }),
+        None => Ok(None),
     }
 }
 
@@ -177,7 +182,13 @@ fn check_len(argument: &'static str, got: Option<usize>, want: usize) -> Result<
 
 /// The tally of one row. Codes above 3 send it down the careful way.
 #[inline]
-fn tally(row: usize, status: &[u8], severity: &[u8], duration: Option<&[f64]>) -> Result<Row, Error> {
+fn tally(
+    argument: &'static str,
+    row: usize,
+    status: &[u8],
+    severity: &[u8],
+    duration: Option<&[f64]>,
+) -> Result<Row, Error> {
     let mut highest = 0_u8;
     let (mut passed, mut skipped, mut passed_weight, mut skipped_weight, mut weight) =
         (0_u32, 0_u32, 0_u32, 0_u32, 0_u32);
@@ -201,11 +212,13 @@ fn tally(row: usize, status: &[u8], severity: &[u8], duration: Option<&[f64]>) -
         weight += u32::from(w);
     }
     if highest > SKIPPED {
-        return careful_tally(row, status, severity, duration);
+        return careful_tally(argument, row, status, severity, duration);
     }
     let duration_ms = duration.map_or(0.0, LaneSum::of);
-    if !(duration_ms.is_finite() && duration.is_none_or(all_not_negative)) {
-        return Err(bad_duration(row));
+    if let Some(durations) = duration
+        && !(duration_ms.is_finite() && all_not_negative(durations))
+    {
+        check_durations(row, durations)?;
     }
     let tally = Tally {
         passed,
@@ -224,15 +237,26 @@ fn all_not_negative(durations: &[f64]) -> bool {
     durations.iter().fold(true, |fine, d| fine & (*d >= 0.0))
 }
 
-fn bad_duration(row: usize) -> Error {
-    Error::Mismatch {
-        argument: "duration_ms",
-        problem: format!("row {row} holds a value that is not finite and >= 0"),
+/// Names the first duration that is not finite and >= 0; a sum of finite ones may still be infinite.
+#[cold]
+fn check_durations(row: usize, durations: &[f64]) -> Result<(), Error> {
+    match durations.iter().position(|d| !(d.is_finite() && *d >= 0.0)) {
+        None => Ok(()),
+        Some(column) => Err(Error::Mismatch {
+            argument: "duration_ms",
+            problem: format!("row {row}, column {column} is not finite and >= 0"),
+        }),
     }
 }
 
 #[cold]
-fn careful_tally(row: usize, status: &[u8], severity: &[u8], duration: Option<&[f64]>) -> Result<Row, Error> {
+fn careful_tally(
+    argument: &'static str,
+    row: usize,
+    status: &[u8],
+    severity: &[u8],
+    duration: Option<&[f64]>,
+) -> Result<Row, Error> {
     let mut codes = Vec::with_capacity(status.len());
     let mut weights = Vec::with_capacity(status.len());
     let mut durations = Vec::with_capacity(status.len());
@@ -241,21 +265,35 @@ fn careful_tally(row: usize, status: &[u8], severity: &[u8], duration: Option<&[
             ABSENT => continue,
             NO_VERDICT => return Ok(Row::NoVerdict),
             0..=SKIPPED => {}
-            other => {
-                return Err(Error::Mismatch {
-                    argument: "status",
-                    problem: format!(
-                        "row {row}, column {column}: {other} is not 0 (passed), 1 (failed), 2 (error), \
-                         3 (skipped), 254 (no verdict) or 255 (absent)"
-                    ),
-                });
-            }
+            other => return Err(unknown_code(argument, row, column, other)),
         }
         codes.push(*code);
         weights.push(*weight);
         durations.extend(duration.and_then(|d| d.get(column)));
     }
-    tally(row, &codes, &weights, duration.map(|_| &*durations))
+    tally(argument, row, &codes, &weights, duration.map(|_| &*durations))
+}
+
+/// Names the first cell that holds no status code.
+pub(super) fn check_codes(status: &[u8], tests: usize) -> Result<(), Error> {
+    let fine = |code: &u8| *code <= SKIPPED || *code >= NO_VERDICT;
+    match status.iter().position(|code| !fine(code)) {
+        None => Ok(()),
+        Some(at) => {
+            let (row, column) = (at.checked_div(tests).unwrap_or(0), at.checked_rem(tests).unwrap_or(0));
+            Err(unknown_code("status", row, column, status.get(at).copied().unwrap_or(0)))
+        }
+    }
+}
+
+fn unknown_code(argument: &'static str, row: usize, column: usize, code: u8) -> Error {
+    Error::Mismatch {
+        argument,
+        problem: format!(
+            "row {row}, column {column}: {code} is not 0 (passed), 1 (failed), 2 (error), 3 (skipped), \
+             254 (no verdict) or 255 (absent)"
+        ),
+    }
 }
 
 /// Fewer cells than this are done at once: a thread costs more.

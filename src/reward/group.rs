@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::batch::{ABSENT, NO_VERDICT};
+use super::batch::{ABSENT, NO_VERDICT, check_codes};
 use crate::outcome::{Error, TestStatus, check_range};
 
 /// Which rollouts belong together.
@@ -59,6 +59,12 @@ impl Groups {
     /// Calls `change` with the numbers of each group that are not NaN, and writes back what it made of them.
     fn map(&self, values: &[f64], mut change: impl FnMut(&mut [f64])) -> Result<Vec<f64>, Error> {
         self.check("rewards", values.len())?;
+        if let Some(row) = values.iter().position(|v| v.is_infinite()) {
+            return Err(Error::Mismatch {
+                argument: "rewards",
+                problem: format!("row {row} is infinite; it must be finite, or NaN for no verdict"),
+            });
+        }
         let mut out = vec![f64::NAN; values.len()];
         let mut known = Vec::new();
         for group in &self.members {
@@ -195,6 +201,7 @@ pub fn decoupled_advantages(
 /// no rollout of the group has weighs 0. Row by row: groups x tests.
 pub fn difficulty_weights(status: &[u8], tests: usize, groups: &Groups) -> Result<Vec<f64>, Error> {
     groups.check("status", status.len().checked_div(tests).unwrap_or(groups.rollouts))?;
+    check_codes(status, tests)?;
     let row_of = |rollout: usize| status.get(rollout * tests..(rollout + 1) * tests).unwrap_or_default();
     let mut weights = Vec::with_capacity(groups.len() * tests);
     for group in &groups.members {
@@ -217,7 +224,7 @@ pub fn difficulty_weights(status: &[u8], tests: usize, groups: &Groups) -> Resul
     Ok(weights)
 }
 
-/// The share of its group's difficulty weight that each rollout passed, 0..1.
+/// The share of the difficulty weight of its active tests that each rollout passed, 0..1.
 ///
 /// Skipped and absent tests count neither way; 0.0 when nothing is active, NaN without verdict.
 pub fn difficulty_score(status: &[u8], tests: usize, groups: &Groups) -> Result<Vec<f64>, Error> {
@@ -247,7 +254,7 @@ pub fn difficulty_score(status: &[u8], tests: usize, groups: &Groups) -> Result<
 
 /// How many groups teach nothing under one strategy.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, get_all, module = "testgrad"))]
+#[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, get_all, module = "testgrad.batch"))]
 pub struct GroupSignal {
     /// The name under which the totals were given.
     pub strategy: String,
@@ -259,6 +266,13 @@ pub struct GroupSignal {
     pub within_resolution: usize,
     /// The resolution, in units of the reward.
     pub resolution: f64,
+}
+
+impl std::hash::Hash for GroupSignal {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (&self.strategy, self.groups, self.all_equal, self.within_resolution).hash(state);
+        self.resolution.to_bits().hash(state);
+    }
 }
 
 /// Counts the groups that carry no signal in these totals.

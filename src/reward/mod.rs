@@ -59,13 +59,15 @@ impl RewardWeights {
         speed: f64,
     ) -> Result<Self, Error> {
         let check = |argument, value| check_range(argument, "finite and >= 0", 0.0.., value);
-        Ok(Self {
+        let weights = Self {
             pass_rate: check("pass_rate", pass_rate)?,
             severity: check("severity", severity)?,
             progression: check("progression", progression)?,
             coverage: check("coverage", coverage)?,
             speed: check("speed", speed)?,
-        })
+        };
+        check_range("the sum of the weights", "finite", .., weights.as_array().iter().sum())?;
+        Ok(weights)
     }
 
     /// The weights in the order of the components.

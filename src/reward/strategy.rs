@@ -57,8 +57,8 @@ pub struct Gated {
 
 /// Three stages, chosen by the pass rate reached before.
 ///
-/// Below `threshold` the total is the pass rate, from there on the multi-signal sum, and once everything has
-/// passed before, binary. A suite that passes everything earns exactly 1.0 in every stage. All rollouts that
+/// Below `threshold` the total is the pass rate, from there on the multi-signal sum, and after a pass rate of 1,
+/// binary. A suite that passes everything earns exactly 1.0 in every stage. All rollouts that
 /// start from the same previous suite are in the same stage, so their totals can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, get_all, module = "testgrad"))]
@@ -112,7 +112,9 @@ impl Gated {
         let w = &self.weights;
         let core = w.pass_rate + w.severity;
         let correct = (w.pass_rate * pass_rate + w.severity * severity) / core;
-        correct * (core + w.coverage * coverage + w.speed * speed) / (core + w.coverage + w.speed)
+        let share = (core + w.coverage * coverage + w.speed * speed) / (core + w.coverage + w.speed);
+        // A suite with problems is no success, even when all of its tests passed at once.
+        (correct * share).min(1.0_f64.next_down())
     }
 }
 

@@ -18,8 +18,8 @@ const VERSION: u32 = 1;
 /// What a run was started with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JournalHeader {
-    /// The task as JSON.
-    pub task: serde_json::Value,
+    /// The task as JSON text, kept to the letter: a number of any size, keys in their order.
+    pub task: String,
     /// The strategy that makes the totals.
     pub strategy: String,
 }
@@ -47,6 +47,7 @@ pub struct Journal {
     file: File,
     path: PathBuf,
     good_bytes: u64,
+    ended_by: Option<StopReason>,
 }
 
 /// What an earlier run left in a journal.
@@ -63,23 +64,33 @@ pub struct Recovered {
 }
 
 impl Journal {
-    /// Starts a journal in a file that must be new or empty.
+    /// Starts a journal in a file that must be new, empty, or cut off before the end of its first line.
     pub fn create(path: &Path, header: JournalHeader) -> Result<Self, Error> {
         let mut journal = Self::lock(path, true)?;
-        if journal.good_bytes > 0 {
+        let mut bytes = Vec::new();
+        journal.file.read_to_end(&mut bytes).map_err(Error::io(path, "read"))?;
+        if bytes.contains(&b'\n') {
             return Err(Error::NotEmpty { path: path.to_owned() });
         }
+        journal.cut(0)?;
+        journal.good_bytes = 0;
         journal.begin(header)?;
         Ok(journal)
     }
 
     /// Opens a journal to go on with its run; a half-written last line is cut off.
+    ///
+    /// A journal without a complete header is refused: nothing says what it was about.
     pub fn recover(path: &Path) -> Result<(Self, Recovered), Error> {
         let mut journal = Self::lock(path, false)?;
         let mut bytes = Vec::new();
         journal.file.read_to_end(&mut bytes).map_err(Error::io(path, "read"))?;
         let whole_lines = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |newline| newline + 1);
         let recovered = read_lines(path, bytes.get(..whole_lines).unwrap_or_default())?;
+        if recovered.header.is_none() {
+            return Err(Error::NoHeader { path: path.to_owned() });
+        }
+        journal.ended_by = recovered.stopped_by;
         if whole_lines < bytes.len() {
             journal.cut(whole_lines as u64)?;
         }
@@ -97,21 +108,24 @@ impl Journal {
             Err(TryLockError::Error(source)) => return Err(Error::io(path, "lock")(source)),
         }
         let good_bytes = file.metadata().map_err(Error::io(path, "read the size"))?.len();
-        Ok(Self { file, path: path.to_owned(), good_bytes })
+        Ok(Self { file, path: path.to_owned(), good_bytes, ended_by: None })
     }
 
-    /// Writes the header of a journal that has none yet.
-    pub fn begin(&mut self, header: JournalHeader) -> Result<(), Error> {
+    fn begin(&mut self, header: JournalHeader) -> Result<(), Error> {
         self.append(&Line::Header { version: VERSION, header })
     }
 
     /// Writes one iteration.
     pub fn iteration(&mut self, entry: &FeedbackEntry, elapsed_s: f64) -> Result<(), Error> {
+        self.ended_by = None;
         self.append(&Line::Iteration { elapsed_s, entry: std::borrow::Cow::Borrowed(entry) })
     }
 
-    /// Writes why the run ended.
+    /// Writes why the run ended, unless that is what the journal says already.
     pub fn stopped(&mut self, by: StopReason) -> Result<(), Error> {
+        if self.ended_by == Some(by) {
+            return Ok(());
+        }
         self.append(&Line::Stopped { by })
     }
 
@@ -185,7 +199,7 @@ mod tests {
     use crate::reward::Strategy;
 
     fn header() -> JournalHeader {
-        JournalHeader { task: "repair it".into(), strategy: "multi_signal".to_owned() }
+        JournalHeader { task: "\"repair it\"".to_owned(), strategy: "multi_signal".to_owned() }
     }
 
     fn entry(iteration: u32) -> FeedbackEntry {
@@ -223,10 +237,13 @@ mod tests {
         let bytes = std::fs::read(&path).unwrap();
         for length in 0..=bytes.len() {
             std::fs::write(&path, &bytes[..length]).unwrap();
-            let (mut journal, recovered) = Journal::recover(&path).unwrap();
-            if recovered.header.is_none() {
-                journal.begin(header()).unwrap();
-            }
+            let (mut journal, recovered) = match Journal::recover(&path) {
+                Err(Error::NoHeader { .. }) => {
+                    drop(Journal::create(&path, header()).unwrap());
+                    Journal::recover(&path).unwrap()
+                }
+                recovered => recovered.unwrap(),
+            };
             let next = recovered.entries.len() as u32 + 1;
             journal.iteration(&entry(next), 9.0).unwrap();
             drop(journal);

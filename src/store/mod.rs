@@ -33,6 +33,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// It was cut off before its header was complete.
+    #[error("journal {}: cut off before its header was complete; start it again with run(task)", path.display())]
+    NoHeader {
+        /// The file.
+        path: PathBuf,
+    },
     /// A complete line that is not what a journal holds.
     #[error("journal {}, line {line}: {problem}", path.display())]
     Broken {

@@ -1,0 +1,135 @@
+"""The `testgrad` command: one function that adds a subcommand, one that runs it.
+
+Exit codes: 0 fine, 1 below the threshold, 2 wrong usage, 3 no verdict, 130 after Ctrl-C. With
+`--json` the data goes to standard output and the text for people to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from testgrad import __version__
+
+if TYPE_CHECKING:
+    # At run time this class takes no parameters.
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments, the process's own when None; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="testgrad", description="Turn what tests say about code into a reward."
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    subparsers = parser.add_subparsers(metavar="command", required=True)
+    for add in (_add_demo,):
+        add(subparsers)
+    arguments = parser.parse_args(argv)
+    try:
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except UsageError as error:
+        _warn(str(error))
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read the output has left; standard output must not be flushed again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
+class UsageError(Exception):
+    """An argument that cannot be used; says which and why."""
+
+
+def _add_demo(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "demo",
+        help="break real programs and let an agent repair them",
+        description="Break programs of Python's standard library, or take broken ones from a task "
+        "file, and let an agent repair them by what real tests say.",
+    )
+    parser.add_argument(
+        "--tasks", type=Path, metavar="FILE", help="take the programs from a task file"
+    )
+    parser.add_argument(
+        "--programs", type=_names, default=(), metavar="A,B", help="only these programs or tasks"
+    )
+    parser.add_argument("--strategy", metavar="NAME", help="how tests become a reward")
+    parser.add_argument(
+        "--max-iterations", type=_positive(int), metavar="N", help="test runs for each program"
+    )
+    parser.add_argument("--jobs", type=_positive(int), metavar="N", help="programs at a time")
+    parser.add_argument("--seed", type=int, metavar="N", help="which defects, and in what order")
+    parser.add_argument(
+        "--timeout-s", type=_positive(float), metavar="S", help="seconds for one test run"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("testgrad-demo"), metavar="DIR", help="page and figure"
+    )
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.set_defaults(run=_run_demo)
+
+
+def _run_demo(arguments: argparse.Namespace) -> int:
+    from testgrad import demo
+
+    chosen = {
+        name: value
+        for name in ("max_iterations", "jobs", "seed", "timeout_s", "strategy")
+        if (value := getattr(arguments, name)) is not None
+    }
+    options = demo.Options(**chosen)
+    if options.strategy not in demo.STRATEGIES:
+        raise UsageError(f"no strategy {options.strategy}: there is {', '.join(demo.STRATEGIES)}")
+    try:
+        if arguments.tasks is not None:
+            cases = demo.task_cases(arguments.tasks, arguments.programs)
+        else:
+            cases = demo.library_cases(arguments.programs, seed=options.seed, warn=_warn)
+        arguments.out.mkdir(parents=True, exist_ok=True)
+    except (demo.TaskError, OSError) as error:
+        raise UsageError(str(error)) from error
+    data, code = demo.run(
+        cases,
+        options,
+        out=arguments.out,
+        stream=sys.stderr if arguments.json else sys.stdout,
+        enough=None if arguments.tasks or arguments.programs else demo.ENOUGH,
+    )
+    if arguments.json:
+        sys.stdout.write(json.dumps(data, indent=2) + "\n")
+    return code
+
+
+def _warn(message: str) -> None:
+    sys.stderr.write(f"testgrad: {message}\n")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _positive(kind: type[int] | type[float]) -> Callable[[str], float]:
+    """Return an argument type: a finite number of this kind above 0."""
+
+    def parse(text: str) -> float:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = kind(0)
+        if not math.isfinite(number) or number <= 0:
+            word = "whole number" if kind is int else "number"
+            raise argparse.ArgumentTypeError(f"{text!r} is not a {word} above 0")
+        return number
+
+    return parse

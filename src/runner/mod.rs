@@ -1,0 +1,174 @@
+//! Runners: from a candidate to what its tests did.
+//!
+//! Every runner promises the same. A candidate that fails, crashes or hangs yields a
+//! [`SuiteResult`](outcome::SuiteResult) that says so; an [`Error`] means that our side failed and there is
+//! no verdict. No test of the expected list is absent from a result. No process and no file is left behind.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use crate::{outcome, sandbox};
+
+pub mod pytest;
+mod record;
+mod scratch;
+mod stage;
+
+pub use stage::{Module, Tests};
+
+/// Code under judgement.
+#[derive(Clone, Debug)]
+pub enum Candidate {
+    /// The source of the module that the tests import.
+    Code(Vec<u8>),
+    /// Paths, relative to the directory of the tests, and their contents.
+    Files(Vec<(String, Vec<u8>)>),
+    /// A directory that somebody worked in.
+    Workspace(PathBuf),
+}
+
+/// Why there is no verdict.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The interpreter could not be started or watched.
+    #[error("{0}")]
+    Sandbox(#[from] sandbox::Error),
+    /// A file of the run could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The interpreter lacks a module that the run needs.
+    #[error("{0} has no {module}: install it with {0} -m pip install {module}", python.display())]
+    Missing {
+        /// The interpreter.
+        python: PathBuf,
+        /// The module.
+        module: String,
+    },
+    /// The interpreter ended or hung before pytest was ready, so before any code of the candidate ran.
+    #[error("{}: pytest was not ready {when}: {output}", python.display())]
+    NotReady {
+        /// The interpreter.
+        python: PathBuf,
+        /// When it was given up.
+        when: String,
+        /// The end of what it printed.
+        output: String,
+    },
+    /// pytest could not use its arguments, its plugins or its configuration.
+    #[error("pytest refused its arguments, plugins or configuration: {message}")]
+    Refused {
+        /// What pytest said.
+        message: String,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The results do not make a suite.
+    #[error("{0}")]
+    Suite(#[from] outcome::Error),
+}
+
+impl From<(PathBuf, io::Error)> for Error {
+    fn from((path, source): (PathBuf, io::Error)) -> Self {
+        Self::File { path, source }
+    }
+}
+
+/// Asked every 20 milliseconds or so whether the caller wants to stop.
+pub type IsCancelled<'a> = dyn FnMut() -> bool + 'a;
+
+/// Judges many items on `workers` threads; the results are in the order of the items.
+///
+/// `is_cancelled` is asked on the calling thread. Once it says yes, every running judge is told so, and the
+/// items that have not begun have no result: [`Error::Interrupted`] is returned.
+pub fn run_many<T: Sync, R: Send>(
+    items: &[T],
+    workers: NonZeroUsize,
+    is_cancelled: &mut IsCancelled<'_>,
+    judge: impl Fn(&T, &mut IsCancelled<'_>) -> R + Sync,
+) -> Result<Vec<R>, Error> {
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (sender, receiver) = mpsc::channel();
+    let mut results: Vec<Option<R>> = items.iter().map(|_| None).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..workers.get().min(items.len()) {
+            let sender = sender.clone();
+            scope.spawn(|| {
+                let sender = sender;
+                while !stop.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else { break };
+                    let result = judge(item, &mut || stop.load(Ordering::Relaxed));
+                    let _ = sender.send((index, result)); // the receiver outlives this thread
+                }
+            });
+        }
+        drop(sender);
+        loop {
+            match receiver.recv_timeout(Duration::from_millis(20)) {
+                Ok((index, result)) => {
+                    if let Some(place) = results.get_mut(index) {
+                        *place = Some(result);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if is_cancelled() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    match stop.into_inner() {
+        true => Err(Error::Interrupted),
+        false => Ok(results.into_iter().flatten().collect()),
+    }
+}
+
+/// A time as people write it: `0.5 s`.
+fn seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+
+    #[test]
+    fn results_come_in_the_order_of_the_items() {
+        let items: Vec<u64> = (0..50).collect();
+        let judge = |item: &u64, _: &mut IsCancelled<'_>| {
+            std::thread::sleep(Duration::from_micros(50 * (50 - item)));
+            item * 2
+        };
+        let results = run_many(&items, TWO, &mut || false, judge).unwrap();
+        assert_eq!(results, items.iter().map(|item| item * 2).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_caller_that_stops_is_heard_by_every_judge() {
+        let judge = |_: &u64, is_cancelled: &mut IsCancelled<'_>| {
+            while !is_cancelled() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let mut asked = 0;
+        let mut is_cancelled = || {
+            asked += 1;
+            asked > 2
+        };
+        let result = run_many(&[1, 2, 3, 4], TWO, &mut is_cancelled, judge);
+        assert!(matches!(result, Err(Error::Interrupted)));
+    }
+}

@@ -1,0 +1,436 @@
+//! What a pytest worker says, line by line, put together into one suite.
+//!
+//! A run may take several sessions: when one dies in a test, the next goes on behind it. The list of tests is
+//! the one of the first session that collected; a test without a result stays in it as an error.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use crate::outcome::{About, Error, SuiteResult, TestResult, TestSeverity, TestStatus};
+
+/// One line of the worker; see `python/testgrad/_worker.py`.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Line {
+    /// An import that the session needs failed.
+    Missing { module: String },
+    /// pytest is about to start.
+    Ready,
+    /// pytest could not use its arguments.
+    Refused { message: String },
+    /// A file, class or directory is about to be collected.
+    Collecting { name: String },
+    /// It has been.
+    Collection(Collection),
+    /// The tests that are to run.
+    Collected { tests: Vec<Collected>, maxfail: u32, warnings: Vec<String> },
+    /// A test begins.
+    Started { name: String },
+    /// A test has ended, with all its phases.
+    Finished(Finished),
+    /// A test or a file that was being imported raised KeyboardInterrupt or called `pytest.exit`.
+    Interrupted { message: String },
+    /// pytest itself failed.
+    InternalError { message: String },
+    /// The session is over.
+    Ended { code: Option<i32>, message: String, coverage: Vec<Measured> },
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Debug, Deserialize)]
+struct Collection {
+    name: String,
+    outcome: String,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    details: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Collected {
+    name: String,
+    file: String,
+    line: Option<u32>,
+    severity: Option<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Finished {
+    name: String,
+    status: TestStatus,
+    duration_ms: f64,
+    reason: Option<String>,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    details: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Measured {
+    file: String,
+    executable: Vec<u32>,
+    missing: Vec<u32>,
+}
+
+/// How far one session got.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    pub(super) missing: Option<String>,
+    pub(super) is_ready: bool,
+    pub(super) refused: Option<String>,
+    /// pytest's exit code and the exception that left it, once the session is over.
+    pub(super) ended: Option<(Option<i32>, String)>,
+    pub(super) interrupted: Option<String>,
+    pub(super) internal_error: Option<String>,
+    pub(super) running: Option<Running>,
+    /// The file being collected.
+    pub(super) collecting: Option<String>,
+    /// Results that came in.
+    pub(super) finished: usize,
+}
+
+impl Session {
+    /// Whether the worker has nothing more to say.
+    pub(super) fn is_over(&self) -> bool {
+        self.ended.is_some() || self.refused.is_some() || self.missing.is_some()
+    }
+}
+
+/// A test that has begun and not ended.
+#[derive(Debug)]
+pub(super) struct Running {
+    index: usize,
+    pub(super) since: Instant,
+}
+
+/// Why a session stopped in the middle of a test or a file.
+#[derive(Debug)]
+pub(super) struct Cause {
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+    pub(super) details: String,
+}
+
+/// Whose error the end of a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blamed {
+    Test,
+    File,
+    Nobody,
+}
+
+#[derive(Debug)]
+struct Entry {
+    collected: Collected,
+    result: Option<Finished>,
+}
+
+/// All that is known of a run.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    entries: Vec<Entry>,
+    pending: HashMap<String, VecDeque<usize>>,
+    /// Whether the list of tests has come.
+    pub(super) has_collected: bool,
+    max_failures: usize,
+    /// Files that could not be collected.
+    files: Vec<Finished>,
+    /// By file: the lines that can run, and those that did.
+    coverage: BTreeMap<String, (BTreeSet<u32>, BTreeSet<u32>)>,
+    problems: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl Record {
+    /// Takes one line; what cannot be read is left out, since the candidate may have written it.
+    pub(super) fn take(&mut self, session: &mut Session, line: &[u8]) {
+        let Ok(line) = serde_json::from_slice(line) else { return };
+        match line {
+            Line::Missing { module } => session.missing = Some(module),
+            Line::Ready => session.is_ready = true,
+            Line::Refused { message } => session.refused = Some(message),
+            Line::Collecting { name } => session.collecting = Some(name),
+            Line::Collection(collection) => {
+                session.collecting = None;
+                self.take_collection(collection);
+            }
+            Line::Collected { tests, maxfail, warnings } => self.take_collected(tests, maxfail, warnings),
+            Line::Started { name } => {
+                session.running = self.next_of(&name).map(|index| Running { index, since: Instant::now() });
+            }
+            Line::Finished(finished) => {
+                session.running = None;
+                session.finished += usize::from(self.take_finished(finished));
+            }
+            Line::Interrupted { message } => session.interrupted = Some(message),
+            Line::InternalError { message } => {
+                self.add_problem(format!("pytest failed inside: {message}"));
+                session.internal_error = Some(message);
+            }
+            Line::Ended { code, message, coverage } => {
+                session.ended = Some((code, message));
+                self.take_coverage(coverage);
+            }
+            Line::Unknown => {}
+        }
+    }
+
+    fn take_collection(&mut self, collection: Collection) {
+        let Collection { name, outcome, message, details } = collection;
+        if self.has_collected {
+            return; // a later session says it again
+        }
+        match outcome.as_str() {
+            "failed" => self.files.push(Finished::error(&name, "collection", message, details)),
+            "skipped" => self.warnings.push(format!("{name} was skipped as a whole: {message}")),
+            _ => {}
+        }
+    }
+
+    fn take_collected(&mut self, tests: Vec<Collected>, maxfail: u32, warnings: Vec<String>) {
+        if self.has_collected {
+            return;
+        }
+        self.has_collected = true;
+        self.max_failures = maxfail as usize;
+        self.warnings.extend(warnings);
+        for (index, test) in tests.iter().enumerate() {
+            self.pending.entry(test.name.clone()).or_default().push_back(index);
+        }
+        self.entries = tests.into_iter().map(|collected| Entry { collected, result: None }).collect();
+    }
+
+    fn take_finished(&mut self, finished: Finished) -> bool {
+        let index = self.next_of(&finished.name);
+        match index {
+            Some(index) => self.set(index, finished),
+            None => self.add_problem(format!("{} has a result and was not collected", finished.name)),
+        }
+        index.is_some()
+    }
+
+    fn take_coverage(&mut self, measured: Vec<Measured>) {
+        for Measured { file, executable, missing } in measured {
+            let (all, run) = self.coverage.entry(file).or_default();
+            let missing: BTreeSet<u32> = missing.into_iter().collect();
+            run.extend(executable.iter().filter(|line| !missing.contains(line)));
+            all.extend(executable);
+        }
+    }
+
+    /// The first test of this name without a result.
+    fn next_of(&self, name: &str) -> Option<usize> {
+        self.pending.get(name)?.front().copied()
+    }
+
+    fn set(&mut self, index: usize, result: Finished) {
+        if let Some(entry) = self.entries.get_mut(index) {
+            if let Some(pending) = self.pending.get_mut(&entry.collected.name) {
+                pending.retain(|other| *other != index);
+            }
+            entry.result = Some(result);
+        }
+    }
+
+    /// Makes what stopped a session the error of the test that was running, or of the file being collected.
+    pub(super) fn blame(&mut self, session: &mut Session, cause: Cause) -> Blamed {
+        let Cause { reason, message, details } = cause;
+        if let Some(Running { index, since }) = session.running.take() {
+            let duration_ms = since.elapsed().as_secs_f64() * 1e3;
+            self.set(index, Finished { duration_ms, ..Finished::error("", reason, message, details) });
+            Blamed::Test
+        } else if let Some(name) = session.collecting.take() {
+            self.files.push(Finished::error(&name, reason, message, details));
+            Blamed::File
+        } else {
+            Blamed::Nobody
+        }
+    }
+
+    /// Adds a problem, once.
+    pub(super) fn add_problem(&mut self, problem: String) {
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Adds a warning, once.
+    pub(super) fn add_warning(&mut self, warning: String) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// The names of the tests that have a result.
+    pub(super) fn done(&self) -> Vec<&str> {
+        self.entries.iter().filter(|e| e.result.is_some()).map(|e| e.collected.name.as_str()).collect()
+    }
+
+    /// Whether every test has a result.
+    pub(super) fn is_complete(&self) -> bool {
+        self.entries.iter().all(|entry| entry.result.is_some())
+    }
+
+    /// Whether pytest would go on after what has failed so far (see its option `--maxfail`).
+    pub(super) fn goes_on(&self) -> bool {
+        let is_failing = |entry: &&Entry| {
+            entry.result.as_ref().is_some_and(|r| matches!(r.status, TestStatus::Failed | TestStatus::Error))
+        };
+        self.max_failures == 0 || self.entries.iter().filter(is_failing).count() < self.max_failures
+    }
+
+    /// Whether there is anything to show: tests, or files that could not be collected.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.files.is_empty()
+    }
+
+    /// Share of the measured lines that ran; `None` when there was none to run.
+    fn coverage(&self) -> Option<f64> {
+        let (all, run) =
+            self.coverage.values().fold((0, 0), |(all, run), file| (all + file.0.len(), run + file.1.len()));
+        (all > 0).then(|| run as f64 / all as f64)
+    }
+
+    /// The suite: files that could not be collected first, then the tests in the order they were collected.
+    pub(super) fn into_suite(self, name: &str, duration: Duration) -> Result<SuiteResult, Error> {
+        let about = About {
+            coverage: self.coverage(),
+            duration_ms: Some(duration.as_secs_f64() * 1e3),
+            problems: self.problems,
+            warnings: self.warnings,
+            trust: Some("shared".into()),
+            ..About::named(name)
+        };
+        let files = self.files.iter().map(|file| {
+            let result = file.to_result(&file.name)?;
+            Ok(result.with_location(file.name.split("::").next(), None))
+        });
+        let tests = self.entries.iter().map(|entry| {
+            let Collected { name, file, line, severity } = &entry.collected;
+            let severity = severity.map(TestSeverity::from_weight).transpose()?.unwrap_or_default();
+            let result = match &entry.result {
+                Some(result) => result.to_result(name)?,
+                None => TestResult::new(name, TestStatus::Error)
+                    .with_reason(Some("not_run"))
+                    .with_message("the run ended before this test"),
+            };
+            Ok(result.with_severity(severity).with_location(Some(file), *line))
+        });
+        SuiteResult::new(files.chain(tests).collect::<Result<_, Error>>()?, about)
+    }
+}
+
+impl Finished {
+    fn error(name: &str, reason: &str, message: String, details: String) -> Self {
+        let (name, reason) = (name.to_owned(), Some(reason.to_owned()));
+        Self { name, status: TestStatus::Error, duration_ms: 0.0, reason, message, details }
+    }
+
+    fn to_result(&self, name: &str) -> Result<TestResult, Error> {
+        TestResult::new(name, self.status)
+            .with_message(&self.message)
+            .with_details(&self.details)
+            .with_reason(self.reason.as_deref())
+            .with_duration_ms(self.duration_ms.max(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Feeds the lines to one session of a record.
+    fn feed(record: &mut Record, lines: &[&str]) -> Session {
+        let mut session = Session::default();
+        for line in lines {
+            record.take(&mut session, line.as_bytes());
+        }
+        session
+    }
+
+    fn cause() -> Cause {
+        Cause { reason: "crash", message: "gone".into(), details: String::new() }
+    }
+
+    fn told(record: Record) -> Vec<String> {
+        let suite = record.into_suite("s", Duration::from_millis(5)).unwrap();
+        let tell =
+            |t: &TestResult| format!("{} {} {}", t.name(), t.status().as_str(), t.reason().unwrap_or("-"));
+        suite.tests().iter().map(tell).collect()
+    }
+
+    const COLLECTED: &str = r#"{"kind":"collected","maxfail":0,"warnings":[],"tests":[
+        {"name":"t::a","file":"t","line":1,"severity":3},{"name":"t::b","file":"t","line":2},
+        {"name":"t::b","file":"t","line":3}]}"#;
+
+    #[test]
+    fn a_test_without_a_result_is_an_error_and_not_absent() {
+        let mut record = Record::default();
+        feed(
+            &mut record,
+            &[COLLECTED, r#"{"kind":"finished","name":"t::b","status":"passed","duration_ms":2}"#],
+        );
+        assert_eq!(told(record), ["t::a error not_run", "t::b passed -", "t::b error not_run"]);
+    }
+
+    #[test]
+    fn the_test_that_was_running_is_to_blame() {
+        let mut record = Record::default();
+        let mut session = feed(&mut record, &[COLLECTED, r#"{"kind":"started","name":"t::a"}"#]);
+        assert_eq!(record.blame(&mut session, cause()), Blamed::Test);
+        assert_eq!(record.done(), ["t::a"]);
+        assert_eq!(told(record).first().unwrap(), "t::a error crash");
+    }
+
+    #[test]
+    fn the_file_being_imported_is_to_blame() {
+        let mut record = Record::default();
+        let mut session = feed(&mut record, &[r#"{"kind":"collecting","name":"test_a.py"}"#]);
+        assert_eq!(record.blame(&mut session, cause()), Blamed::File);
+        assert_eq!(told(record), ["test_a.py error crash"]);
+    }
+
+    #[test]
+    fn the_first_list_of_tests_stands() {
+        let mut record = Record::default();
+        feed(&mut record, &[COLLECTED]);
+        feed(&mut record, &[r#"{"kind":"collected","maxfail":0,"warnings":[],"tests":[]}"#]);
+        feed(&mut record, &[r#"{"kind":"finished","name":"t::new","status":"passed","duration_ms":2}"#]);
+        assert_eq!(record.problems, ["t::new has a result and was not collected"]);
+        assert_eq!(told(record).len(), 3);
+    }
+
+    #[test]
+    fn coverage_is_what_any_session_ran() {
+        let mut record = Record::default();
+        assert_eq!(record.coverage(), None);
+        for missing in ["[1,2]", "[2,3]"] {
+            let file = format!(r#"{{"file":"a","executable":[1,2,3,4],"missing":{missing}}}"#);
+            let line = format!(r#"{{"kind":"ended","code":0,"message":"","coverage":[{file}]}}"#);
+            feed(&mut record, &[&line]);
+        }
+        assert_eq!(record.coverage(), Some(0.75));
+    }
+
+    #[test]
+    fn severity_and_place_come_from_the_collection() {
+        let mut record = Record::default();
+        feed(&mut record, &[COLLECTED]);
+        let suite = record.into_suite("s", Duration::from_millis(5)).unwrap();
+        let test = &suite.tests()[0];
+        assert_eq!((test.severity(), test.file(), test.line()), (TestSeverity::Critical, Some("t"), Some(1)));
+        assert_eq!((suite.about().duration_ms, suite.about().trust.as_deref()), (Some(5.0), Some("shared")));
+    }
+
+    #[test]
+    fn lines_that_make_no_sense_are_left_out() {
+        let mut record = Record::default();
+        feed(&mut record, &["", "{", "{}", r#"{"kind":"new"}"#, r#"{"kind":"finished"}"#, "\u{fffd}"]);
+        assert!(record.is_empty() && record.problems.is_empty());
+    }
+}

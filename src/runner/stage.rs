@@ -1,0 +1,252 @@
+//! Lays the tests and the candidate into the directory of a run.
+//!
+//! The tests are trusted and come first. The candidate adds files beside them and replaces only its own
+//! module; what it brings in tests and configuration is left out.
+
+use std::path::{Path, PathBuf};
+
+use super::scratch::{self, Content, File, files_under, inside};
+use super::{Candidate, Error};
+
+/// Files that tell pytest what to do.
+const CONFIGURATION: [&str; 8] = [
+    ".pytest.ini",
+    ".pytest.toml",
+    "conftest.py",
+    "pyproject.toml",
+    "pytest.ini",
+    "pytest.toml",
+    "setup.cfg",
+    "tox.ini",
+];
+
+/// Where the tests come from.
+#[derive(Clone, Debug)]
+pub enum Tests {
+    /// A directory, or one file, read at every run.
+    Path(PathBuf),
+    /// Paths, relative and staying inside, and contents.
+    Files(Vec<(PathBuf, String)>),
+}
+
+impl Tests {
+    /// Tests given as paths and contents; the path that does not stay inside, when there is one.
+    pub fn of(files: impl IntoIterator<Item = (String, String)>) -> Result<Self, String> {
+        let files =
+            files.into_iter().map(|(path, text)| inside(&path).map(|inner| (inner, text)).ok_or(path));
+        Ok(Self::Files(files.collect::<Result<_, _>>()?))
+    }
+}
+
+/// The module that the tests import, as `pkg.mod`.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// Where its package would be: `pkg/mod`.
+    stem: PathBuf,
+    /// Where its file would be: `pkg/mod.py`.
+    file: PathBuf,
+}
+
+impl Module {
+    /// Its name.
+    pub fn name(&self) -> String {
+        let parts: Vec<_> = self.stem.iter().map(|part| part.to_string_lossy()).collect();
+        parts.join(".")
+    }
+
+    /// The module of this name; `None` for what cannot be the name of a module.
+    pub fn parse(name: &str) -> Option<Self> {
+        let is_name = |part: &str| {
+            part.chars().all(|c| c == '_' || c.is_alphanumeric())
+                && !part.starts_with(|c: char| c.is_ascii_digit())
+        };
+        let stem: PathBuf = name.split('.').collect();
+        let is_module = name.split('.').all(|part| !part.is_empty() && is_name(part));
+        is_module.then(|| Self { file: stem.with_extension("py"), stem })
+    }
+
+    /// Whether a file is the module itself or part of it, if it is a package.
+    fn has(&self, path: &Path) -> bool {
+        path.starts_with(&self.stem) || path == self.file
+    }
+}
+
+/// What was laid where.
+#[derive(Debug, Default)]
+pub(super) struct Staged {
+    /// Python files that are the candidate's.
+    pub(super) sources: Vec<PathBuf>,
+    /// Files of the candidate that were left out, by their names.
+    pub(super) left_out: Vec<String>,
+    /// Paths of the candidate that lead outside.
+    pub(super) outside: Vec<String>,
+}
+
+/// Fills `root`, which does not exist yet.
+pub(super) fn stage(
+    root: &Path,
+    tests: &Tests,
+    module: &Module,
+    candidate: &Candidate,
+) -> Result<Staged, Error> {
+    let mut staged = Staged::default();
+    let files = candidate_files(module, candidate, &mut staged)?;
+    std::fs::create_dir(root).map_err(|error| (root.to_owned(), error))?;
+    for file in test_files(tests)? {
+        let is_replaced = module.has(&file.path) && files.iter().any(|own| own.path == file.path);
+        if !is_replaced {
+            scratch::write(root, &file)?;
+        }
+    }
+    for file in files {
+        if (module.has(&file.path) || !is_reserved(&file.path)) && scratch::write(root, &file)? {
+            if file.path.extension().is_some_and(|extension| extension == "py") {
+                staged.sources.push(root.join(file.path));
+            }
+        } else {
+            staged.left_out.push(file.path.display().to_string());
+        }
+    }
+    Ok(staged)
+}
+
+fn test_files(tests: &Tests) -> Result<Vec<File>, Error> {
+    match tests {
+        Tests::Path(path) if path.is_dir() => Ok(files_under(path)?),
+        Tests::Path(path) => {
+            let name = path.file_name().map(PathBuf::from).unwrap_or_default();
+            Ok(vec![File { path: name, content: Content::CopyOf(path.clone()) }])
+        }
+        Tests::Files(files) => Ok(files
+            .iter()
+            .map(|(path, text)| File { path: path.clone(), content: Content::Bytes(text.clone().into()) })
+            .collect()),
+    }
+}
+
+fn candidate_files(module: &Module, candidate: &Candidate, staged: &mut Staged) -> Result<Vec<File>, Error> {
+    match candidate {
+        Candidate::Code(code) => {
+            Ok(vec![File { path: module.file.clone(), content: Content::Bytes(code.clone()) }])
+        }
+        Candidate::Files(files) => {
+            let mut inner = Vec::new();
+            for (path, bytes) in files {
+                match inside(path) {
+                    Some(path) => inner.push(File { path, content: Content::Bytes(bytes.clone()) }),
+                    None => staged.outside.push(path.clone()),
+                }
+            }
+            Ok(inner)
+        }
+        Candidate::Workspace(path) if path.is_dir() => Ok(files_under(path)?),
+        Candidate::Workspace(path) => {
+            Ok(vec![File { path: module.file.clone(), content: Content::CopyOf(path.clone()) }])
+        }
+    }
+}
+
+/// Whether a file is a test or tells pytest what to do.
+fn is_reserved(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    CONFIGURATION.contains(&&*name)
+        || name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn files(files: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
+        files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect()
+    }
+
+    /// Stages and returns what was left out, and the paths with their contents.
+    fn staged(
+        tests: &[(&str, &str)],
+        module: &str,
+        candidate: &Candidate,
+    ) -> (Staged, Vec<(String, String)>) {
+        let scratch = scratch::Scratch::new(&std::env::temp_dir()).unwrap();
+        let root = scratch.path().join("work");
+        let tests = tests.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
+        let tests = Tests::of(tests).unwrap();
+        let staged = stage(&root, &tests, &Module::parse(module).unwrap(), candidate).unwrap();
+        let content = |file: File| {
+            let text = fs::read_to_string(root.join(&file.path)).unwrap();
+            (file.path.display().to_string(), text)
+        };
+        let found = files_under(&root).unwrap().into_iter().map(content).collect();
+        (staged, found)
+    }
+
+    fn pairs(files: &[(&str, &str)]) -> Vec<(String, String)> {
+        files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn code_becomes_the_module_and_replaces_the_stub_of_the_tests() {
+        let tests = [("pkg/mod.py", "stub"), ("pkg/__init__.py", ""), ("test_a.py", "t")];
+        let (_, found) = staged(&tests, "pkg.mod", &Candidate::Code(b"code".to_vec()));
+        assert_eq!(found, pairs(&[("pkg/__init__.py", ""), ("pkg/mod.py", "code"), ("test_a.py", "t")]));
+    }
+
+    #[test]
+    fn a_candidate_cannot_touch_the_tests() {
+        let candidate = Candidate::Files(files(&[
+            ("solution.py", "code"),
+            ("data.json", "forged"),
+            ("./test_a.py", "forged"),
+            ("test_more.py", "forged"),
+            ("sub/conftest.py", "forged"),
+            ("pytest.ini", "forged"),
+            ("../outside.py", "forged"),
+            ("helper.py", "fine"),
+        ]));
+        let (staged, found) = staged(&[("test_a.py", "t"), ("data.json", "d")], "solution", &candidate);
+        assert_eq!(
+            found,
+            pairs(&[("data.json", "d"), ("helper.py", "fine"), ("solution.py", "code"), ("test_a.py", "t")])
+        );
+        assert_eq!(
+            staged.left_out,
+            ["data.json", "test_a.py", "test_more.py", "sub/conftest.py", "pytest.ini"]
+        );
+        assert_eq!(staged.outside, ["../outside.py"]);
+        assert_eq!(staged.sources.len(), 2);
+    }
+
+    #[test]
+    fn a_package_is_the_candidates_as_a_whole() {
+        let candidate = Candidate::Files(files(&[("pkg/__init__.py", "new"), ("pkg/util.py", "new")]));
+        let tests = [("pkg/__init__.py", "old"), ("pkg/util.py", "old"), ("pkg/data.txt", "old")];
+        let (_, found) = staged(&tests, "pkg", &candidate);
+        assert_eq!(
+            found,
+            pairs(&[("pkg/__init__.py", "new"), ("pkg/data.txt", "old"), ("pkg/util.py", "new")])
+        );
+    }
+
+    #[test]
+    fn a_link_of_the_candidate_cannot_lead_into_the_tests() {
+        let workspace = tempfile::tempdir().unwrap();
+        fs::write(workspace.path().join("solution.py"), "code").unwrap();
+        fs::create_dir(workspace.path().join("real")).unwrap();
+        std::os::unix::fs::symlink("real", workspace.path().join("tests")).unwrap();
+        let candidate = Candidate::Workspace(workspace.path().to_owned());
+        let (staged, _) = staged(&[("tests/test_a.py", "t")], "solution", &candidate);
+        assert_eq!(staged.left_out, ["tests"]);
+    }
+
+    #[test]
+    fn only_names_of_modules_are_modules() {
+        assert!(["a", "a.b_2", "_x", "é"].iter().all(|name| Module::parse(name).is_some()));
+        assert!(
+            ["", ".", "a.", "..a", "a/b", "2a", "a-b", "a b"]
+                .iter()
+                .all(|name| Module::parse(name).is_none())
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! Finding and ending what a child has started, wherever it has gone.
+//!
+//! A process belongs to a run when it descends from the child, is in its session, or carries the run's marker
+//! in its environment. One that cleared its environment, left the session and lost its parents is found only
+//! while the child lives, which adopts it. Where there is no `/proc`, only the process group is ended, by the
+//! caller.
+
+use rustix::process::Pid;
+
+/// The variable whose value marks the processes of one run.
+pub(super) const MARKER: &str = "TESTGRAD_RUN";
+
+/// Sends SIGKILL to every living process of the run but `root` itself; whether there was one.
+pub(super) fn end(root: Pid, marker: &str) -> bool {
+    #[cfg(target_os = "linux")]
+    return linux::end_all(root.as_raw_nonzero().get(), marker);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (root, marker);
+        false
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::HashSet;
+    use std::os::unix::fs::MetadataExt;
+
+    use rustix::process::{Pid, PidfdFlags, Signal, getuid, pidfd_open, pidfd_send_signal};
+
+    /// What the kernel says about one process.
+    struct Process {
+        pid: i32,
+        parent: i32,
+        session: i32,
+        start: u64,
+        is_alive: bool,
+    }
+
+    pub(super) fn end_all(root: i32, marker: &str) -> bool {
+        let processes: Vec<Process> = std::fs::read_dir("/proc")
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| read(entry.file_name().to_str()?.parse().ok()?))
+            .collect();
+        let start = processes.iter().find(|p| p.pid == root).map_or(0, |p| p.start);
+        let family = family(root, &processes);
+        let mut found = false;
+        for process in processes.iter().filter(|p| p.is_alive && p.pid != root && p.start >= start) {
+            let is_ours =
+                family.contains(&process.pid) || process.session == root || is_marked(process.pid, marker);
+            found |= is_ours && end(process);
+        }
+        found
+    }
+
+    /// The process and all that descend from it.
+    fn family(root: i32, processes: &[Process]) -> HashSet<i32> {
+        let mut family = HashSet::from([root]);
+        loop {
+            let size = family.len();
+            family.extend(
+                processes.iter().filter(|p| family.contains(&p.parent)).map(|p| p.pid).collect::<Vec<_>>(),
+            );
+            if family.len() == size {
+                return family;
+            }
+        }
+    }
+
+    fn read(pid: i32) -> Option<Process> {
+        // The command in parentheses may hold any bytes, so count from its end; see proc_pid_stat(5).
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+        Some(Process {
+            pid,
+            is_alive: !matches!(*fields.first()?, "Z" | "X" | "x"),
+            parent: fields.get(1)?.parse().ok()?,
+            session: fields.get(3)?.parse().ok()?,
+            start: fields.get(19)?.parse().ok()?,
+        })
+    }
+
+    fn is_marked(pid: i32, marker: &str) -> bool {
+        let place = format!("/proc/{pid}");
+        if !std::fs::metadata(&place).is_ok_and(|about| about.uid() == getuid().as_raw()) {
+            return false;
+        }
+        let wanted = format!("{}={marker}", super::MARKER);
+        std::fs::read(place + "/environ")
+            .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes()))
+    }
+
+    /// Ends this very process, not another one that has got its number since.
+    fn end(process: &Process) -> bool {
+        Pid::from_raw(process.pid)
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
+            .filter(|_| read(process.pid).is_some_and(|now| now.start == process.start))
+            .is_some_and(|descriptor| pidfd_send_signal(descriptor, Signal::KILL).is_ok())
+    }
+}

@@ -1,0 +1,481 @@
+//! One child process from its start to the end of its last descendant: spawn, read, time out, kill.
+//!
+//! Nothing here waits for the end of a pipe, since a descendant may hold it, and the child is reaped last, so
+//! that its number cannot mean another process while we signal it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, getppid, getrlimit, kill_process,
+    kill_process_group, setrlimit, setsid, waitid,
+};
+
+use super::descendants::{self, MARKER};
+use super::{Command, End, Error, Event, Output, Watcher};
+
+const TICK: Duration = Duration::from_millis(20);
+const MAX_LINE_BYTES: usize = 64 << 20;
+
+/// Runs a program to its end, or to the end of its time, and ends everything it started.
+pub fn run(command: &Command, watch: &mut Watcher<'_>) -> Result<Output, Error> {
+    let mut running = Running::start(command)?;
+    let ended = running.attend(watch);
+    running.end_all();
+    let end = ended.map_err(|(step, errno)| Error::Watch {
+        program: command.program.clone(),
+        step,
+        source: errno.into(),
+    })?;
+    running.drain(watch);
+    let status = running.child.wait().ok();
+    running.is_reaped = true;
+    Ok(Output {
+        end: if matches!(end, End::Exited(_)) { End::Exited(status) } else { end },
+        stdout: running.stdout.to_text(),
+        stderr: running.stderr.to_text(),
+        duration: running.started.elapsed(),
+    })
+}
+
+/// A child that is running or not yet reaped.
+struct Running {
+    child: Child,
+    pid: Pid,
+    marker: String,
+    stdout: Kept,
+    stderr: Kept,
+    report: Lines,
+    started: Instant,
+    timeout: Duration,
+    /// Its number may mean another process by now.
+    is_reaped: bool,
+}
+
+impl Running {
+    fn start(command: &Command) -> Result<Self, Error> {
+        let failed = |source: io::Error| Error::Start {
+            program: command.program.clone(),
+            directory: command.directory.clone(),
+            source,
+        };
+        let (report, report_end) = io::pipe().map_err(failed)?;
+        // Not one of the first three, which the child replaces.
+        let report_end = fcntl_dupfd_cloexec(&report_end, 3).map_err(|errno| failed(errno.into()))?;
+        let marker = marker();
+        let mut spawn = std::process::Command::new(&command.program);
+        spawn
+            .args(&command.args)
+            .arg(report_end.as_raw_fd().to_string())
+            .current_dir(&command.directory)
+            .env_clear()
+            .envs(command.env.iter().map(|(name, value)| (name, value)))
+            .env(MARKER, &marker)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let parent = getpid();
+        let file_size = file_size(command.limits.file_bytes);
+        let prepare = move || prepare_child(parent, file_size, &report_end);
+        // SAFETY: `prepare` runs in the forked child before exec; it makes system calls on values copied
+        // before the fork and neither allocates nor takes a lock.
+        unsafe { spawn.pre_exec(prepare) };
+        let started = Instant::now();
+        let mut child = spawn.spawn().map_err(failed)?;
+        drop(spawn); // closes our copy of the report's writing end
+        let pipes = (child.stdout.take(), child.stderr.take());
+        let mut running = Self {
+            pid: Pid::from_child(&child),
+            child,
+            marker,
+            stdout: Kept::new(command.limits.output_bytes),
+            stderr: Kept::new(command.limits.output_bytes),
+            report: Lines::default(),
+            started,
+            timeout: command.limits.timeout,
+            is_reaped: false,
+        };
+        running.stdout.pipe = pipes.0.map(OwnedFd::from);
+        running.stderr.pipe = pipes.1.map(OwnedFd::from);
+        running.report.pipe = Some(report.into());
+        for pipe in [&running.stdout.pipe, &running.stderr.pipe, &running.report.pipe].into_iter().flatten() {
+            rustix::io::ioctl_fionbio(pipe, true).map_err(|errno| failed(errno.into()))?;
+        }
+        Ok(running)
+    }
+
+    /// Reads until the child has exited, its time is up, or the watcher has had enough.
+    fn attend(&mut self, watch: &mut Watcher<'_>) -> Result<End, (&'static str, Errno)> {
+        let deadline = self.started + self.timeout;
+        let exit = exit_descriptor(self.pid);
+        let mut next_tick = self.started + TICK;
+        loop {
+            let now = Instant::now();
+            if now >= deadline {
+                return Ok(End::TimedOut);
+            }
+            if now >= next_tick {
+                next_tick = now + TICK;
+                if watch(Event::Tick).is_break() {
+                    return Ok(End::Stopped);
+                }
+            }
+            let time = next_tick.min(deadline) - now;
+            self.wait(exit.as_ref(), time).map_err(|errno| ("waiting for output", errno))?;
+            let exited = self.has_exited();
+            self.stdout.read();
+            self.stderr.read();
+            if self.report.read(watch).is_break() {
+                return Ok(End::Stopped);
+            }
+            if exited {
+                return Ok(End::Exited(None));
+            }
+        }
+    }
+
+    /// Whether the child has exited; it stays to be reaped, unless somebody else in this program has done so.
+    fn has_exited(&mut self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        match waitid(WaitId::Pid(self.pid), options) {
+            Ok(status) => status.is_some(),
+            Err(Errno::INTR) => false,
+            Err(_) => {
+                self.is_reaped = true;
+                true
+            }
+        }
+    }
+
+    /// Sleeps until there is something to read, the child exits, or the time is over.
+    fn wait(&self, exit: Option<&OwnedFd>, time: Duration) -> Result<(), Errno> {
+        let pipes = [&self.stdout.pipe, &self.stderr.pipe, &self.report.pipe];
+        let mut descriptors: Vec<PollFd<'_>> =
+            pipes.into_iter().flatten().chain(exit).map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        let time = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
+        match poll(&mut descriptors, Some(&time)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Ends the child and everything it started.
+    ///
+    /// The child adopts its orphaned descendants (see `prepare_child`), so it is only stopped, not ended,
+    /// while they are looked for.
+    fn end_all(&self) {
+        if !self.is_reaped {
+            let _ = kill_process(self.pid, Signal::STOP);
+        }
+        let patience = Instant::now() + Duration::from_secs(1);
+        while descendants::end(self.pid, &self.marker) && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if !self.is_reaped {
+            let _ = kill_process_group(self.pid, Signal::KILL);
+            let _ = kill_process(self.pid, Signal::KILL); // in case it had no time to form its group
+        }
+    }
+
+    /// Takes what is still in the pipes.
+    fn drain(&mut self, watch: &mut Watcher<'_>) {
+        self.stdout.read();
+        self.stderr.read();
+        let _ = self.report.read(watch);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.is_reaped {
+            self.end_all();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// What happens in the child between fork and exec.
+fn prepare_child(parent: Pid, file_size: Rlimit, report_end: &OwnedFd) -> io::Result<()> {
+    setsid()?;
+    #[cfg(target_os = "linux")]
+    {
+        // It dies with the thread that started it, which is the one that waits for it.
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        rustix::process::set_child_subreaper(Some(getpid()))?;
+    }
+    if getppid() != Some(parent) {
+        return Err(Errno::SRCH.into()); // the parent was gone before it could be the parent
+    }
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+    setrlimit(Resource::Fsize, file_size)?;
+    fcntl_setfd(report_end, FdFlags::empty())?;
+    Ok(())
+}
+
+/// The wanted limit, or the one in force where that is lower.
+fn file_size(wanted: u64) -> Rlimit {
+    let bytes = getrlimit(Resource::Fsize).maximum.map_or(wanted, |maximum| maximum.min(wanted));
+    Rlimit { current: Some(bytes), maximum: Some(bytes) }
+}
+
+/// A word no other run has.
+fn marker() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    format!("{}-{}-{now}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A descriptor that becomes readable when the process exits, where the kernel has such.
+fn exit_descriptor(pid: Pid) -> Option<OwnedFd> {
+    #[cfg(target_os = "linux")]
+    return rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok();
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = pid;
+        None
+    }
+}
+
+/// Reads what there is, at most a few pipes full; `false` once the pipe has ended.
+fn read_some(pipe: &OwnedFd, mut take: impl FnMut(&[u8])) -> bool {
+    let mut buffer = [0_u8; 64 << 10];
+    for _ in 0..32 {
+        match rustix::io::read(pipe, &mut buffer) {
+            Ok(0) => return false,
+            Ok(count) => take(buffer.get(..count).unwrap_or_default()),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return true,
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+/// The beginning and the end of a stream.
+struct Kept {
+    pipe: Option<OwnedFd>,
+    half: usize,
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    left_out: u64,
+}
+
+impl Kept {
+    fn new(bytes: usize) -> Self {
+        Self { pipe: None, half: bytes / 2, head: Vec::new(), tail: VecDeque::new(), left_out: 0 }
+    }
+
+    fn read(&mut self) {
+        if let Some(pipe) = self.pipe.take()
+            && read_some(&pipe, |bytes| self.keep(bytes))
+        {
+            self.pipe = Some(pipe);
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        let (head, rest) = bytes.split_at(bytes.len().min(self.half - self.head.len()));
+        self.head.extend_from_slice(head);
+        let fits = rest.len().min(self.half);
+        let overflow = (self.tail.len() + fits).saturating_sub(self.half);
+        self.tail.drain(..overflow);
+        self.tail.extend(rest.get(rest.len() - fits..).unwrap_or_default());
+        self.left_out += (overflow + rest.len() - fits) as u64;
+    }
+
+    fn to_text(&self) -> String {
+        let mut bytes = self.head.clone();
+        if self.left_out > 0 {
+            bytes.extend_from_slice(format!("\n... {} bytes left out ...\n", self.left_out).as_bytes());
+        }
+        bytes.extend(&self.tail);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// A stream of lines.
+#[derive(Default)]
+struct Lines {
+    pipe: Option<OwnedFd>,
+    unfinished: Vec<u8>,
+}
+
+impl Lines {
+    /// Tells of all lines that have come, also when the watcher has had enough.
+    fn read(&mut self, watch: &mut Watcher<'_>) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        if let Some(pipe) = self.pipe.take()
+            && read_some(&pipe, |bytes| {
+                for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+                    if self.unfinished.len() + piece.len() <= MAX_LINE_BYTES {
+                        self.unfinished.extend_from_slice(piece);
+                    }
+                    if piece.ends_with(b"\n") {
+                        let line = std::mem::take(&mut self.unfinished);
+                        if watch(Event::Line(line.trim_ascii_end())).is_break() {
+                            flow = ControlFlow::Break(());
+                        }
+                    }
+                }
+            })
+        {
+            self.pipe = Some(pipe);
+        }
+        flow
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::process::Command as Plain;
+
+    use super::*;
+    use crate::sandbox::Limits;
+
+    fn shell(script: &str, timeout_ms: u64) -> Command {
+        Command {
+            program: PathBuf::from("/bin/sh"),
+            args: vec!["-c".into(), script.into()], // the descriptor's number becomes $0
+            directory: PathBuf::from("/"),
+            env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            limits: Limits::with_timeout(Duration::from_millis(timeout_ms)),
+        }
+    }
+
+    fn lines(command: &Command) -> (Output, Vec<String>) {
+        let mut lines = Vec::new();
+        let output = run(command, &mut |event| {
+            if let Event::Line(line) = event {
+                lines.push(String::from_utf8_lossy(line).into_owned());
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        (output, lines)
+    }
+
+    fn is_running(pid: &str) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    }
+
+    #[test]
+    fn output_and_report_come_apart() {
+        let (output, lines) =
+            lines(&shell("echo out; echo err >&2; eval \"printf 'a\\nb\\nc' >&$0\"; exit 3", 5000));
+        assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("out\n", "err\n"));
+        assert_eq!(lines, ["a", "b"]);
+        assert!(matches!(output.end, End::Exited(Some(status)) if status.code() == Some(3)));
+    }
+
+    #[test]
+    fn the_environment_is_exact() {
+        let (output, _) = lines(&shell("/usr/bin/env | /usr/bin/cut -d= -f1 | /usr/bin/sort", 5000));
+        assert_eq!(output.stdout, "PATH\nPWD\nTESTGRAD_RUN\n");
+    }
+
+    #[test]
+    fn a_program_that_hangs_costs_its_time_limit() {
+        let (output, _) = lines(&shell("trap '' TERM INT; echo before; while :; do /bin/sleep 1; done", 200));
+        assert_eq!(output.end, End::TimedOut);
+        assert_eq!(output.stdout, "before\n");
+        assert!(output.duration < Duration::from_millis(800), "{:?}", output.duration);
+    }
+
+    #[test]
+    fn a_watcher_can_stop_it() {
+        let mut ticks = 0;
+        let output = run(&shell("/bin/sleep 60", 60_000), &mut |_| {
+            ticks += 1;
+            if ticks == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
+        assert_eq!(output.end, End::Stopped);
+        assert!(output.duration < Duration::from_secs(1), "{:?}", output.duration);
+    }
+
+    #[test]
+    fn a_pipe_held_by_a_grandchild_is_not_waited_for() {
+        let (output, lines) = lines(&shell("/bin/sleep 60 & eval \"echo $! >&$0\"", 30_000));
+        assert!(output.duration < Duration::from_secs(2), "{:?}", output.duration);
+        assert!(!is_running(&lines[0]));
+    }
+
+    #[test]
+    fn descendants_that_left_the_session_are_ended() {
+        let deaf = r#"trap \"\" TERM HUP; echo \$\$; while :; do /bin/sleep 1; done"#;
+        let script = format!(r#"eval "/usr/bin/setsid /bin/sh -c '{deaf}' >&$0 &"; /bin/sleep 0.3"#);
+        let (_, lines) = lines(&shell(&script, 5000));
+        assert_eq!(lines.len(), 1);
+        assert!(!is_running(&lines[0]), "{lines:?}");
+    }
+
+    #[test]
+    fn descendants_without_our_mark_are_ended_while_their_parent_lives() {
+        let nameless = r"env -i /usr/bin/setsid /bin/sh -c 'echo \$\$; exec /bin/sleep 60'";
+        let (_, lines) = lines(&shell(&format!(r#"eval "{nameless} >&$0 &"; /bin/sleep 60"#), 400));
+        assert!(!is_running(&lines[0]), "{lines:?}");
+    }
+
+    #[test]
+    fn a_flood_keeps_its_beginning_and_its_end() {
+        let (output, _) = lines(&shell(
+            "echo first; /usr/bin/head -c 3000000 /dev/zero | /usr/bin/tr '\\0' x; echo last",
+            20_000,
+        ));
+        assert!(output.stdout.starts_with("first\nxxx") && output.stdout.ends_with("xlast\n"));
+        assert!(
+            output.stdout.contains("... 2934475 bytes left out ..."),
+            "{}",
+            &output.stdout[32_700..32_900]
+        );
+    }
+
+    #[test]
+    fn a_file_cannot_grow_without_end() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut command =
+            shell(&format!("/usr/bin/head -c 5000000 /dev/zero > {}", file.path().display()), 5000);
+        command.limits.file_bytes = 1_000_000;
+        lines(&command);
+        assert_eq!(file.path().metadata().unwrap().len(), 1_000_000);
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let mut command = shell("", 1000);
+        command.program = "/no/such/program".into();
+        let error = run(&command, &mut |_| ControlFlow::Continue(())).unwrap_err();
+        assert!(error.to_string().starts_with("/no/such/program: cannot be started in /: "), "{error}");
+    }
+
+    #[test]
+    fn no_descriptor_is_left_open() {
+        let count = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+        lines(&shell("exit 0", 1000));
+        let before = count();
+        for _ in 0..20 {
+            lines(&shell("exit 0", 1000));
+        }
+        // Other tests run beside this one and have some open.
+        assert!(count() <= before + 8, "{} descriptors, {before} before", count());
+    }
+
+    #[test]
+    fn processes_of_others_are_left_alone() {
+        let mut bystander = Plain::new("/bin/sleep").arg("60").spawn().unwrap();
+        lines(&shell("exit 0", 1000));
+        assert!(bystander.try_wait().unwrap().is_none());
+        bystander.kill().unwrap();
+        bystander.wait().unwrap();
+    }
+}
