@@ -33,7 +33,6 @@ core:
 	cargo $(NEXTEST) --quiet
 
 test: build core
-	cargo test --doc --quiet
 	$(BIN)/python -m pytest
 
 check: build

@@ -3,9 +3,9 @@
     python benches/bench_strategies.py            every program, three seeds, table and plot into docs/
     python benches/bench_strategies.py --quick    a few programs, one seed, only the table
 
-The programs are other people's and are read from ../shared; without it this says so and ends. Each candidate is
-judged by the program's own pytest tests in a forked child; a candidate that several strategies propose is judged
-once. The programs run without containment: they are edits of known code.
+The programs are other people's and are read from ../shared; without it this says so and ends. Each
+candidate is judged by the program's own pytest tests in a forked child; a candidate that several
+strategies propose is judged once. They run without containment: they are edits of known code.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def measure(job: tuple[dict[str, Any], int, int, tuple[str, ...]]) -> list[Run]:
 
 
 def silent_iterations(history: tg.History) -> int:
-    """Iterations after the first whose total is within the resolution of the best before: they told nothing."""
+    """Iterations that told nothing: their total is within the resolution of the best before."""
     silent, best = 0, None
     for entry in history:
         if best is not None and abs(entry.reward.total - best) <= RESOLUTION:
@@ -202,8 +202,8 @@ def silent_iterations(history: tg.History) -> int:
 
 def table(runs: list[Run], seeds: int, programs: int) -> str:
     lines = [
-        f"| strategy | solved of {programs} (mean of {seeds} seeds) | in any seed | median iterations to all-pass "
-        "| iterations that told nothing |",
+        f"| strategy | solved of {programs} (mean of {seeds} seeds) | in any seed "
+        "| median iterations to all-pass | iterations that told nothing |",
         "| --- | --- | --- | --- | --- |",
     ]
     for strategy in dict.fromkeys(run.strategy for run in runs):
@@ -247,7 +247,8 @@ def main() -> int:
     if not TASKS.exists():
         print("left out: the QuixBugs programs are not beside this checkout (../shared)")
         return 0
-    tasks = [json.loads(line) for line in gzip.open(TASKS, "rt")]
+    with gzip.open(TASKS, "rt") as lines:
+        tasks = [json.loads(line) for line in lines]
     if args.quick:
         tasks, args.seeds, args.budget = tasks[::5], 1, 60
     jobs = [(task, args.seeds, args.budget, tuple(STRATEGIES)) for task in tasks]

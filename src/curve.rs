@@ -8,6 +8,14 @@ use crate::feedback::FeedbackEntry;
 use crate::outcome::{Error, SuiteResult, TestResult, TestStatus, check_range};
 
 /// One iteration's point on the learning curve.
+///
+/// Args:
+///     iteration: Which turn of the loop it is.
+///     pass_rate: Share of the active tests that passed, 0..1.
+///     total_reward: The reward's total.
+///     cumulative_reward: The sum of the totals so far.
+///     tests_fixed: Tests that pass now and did not in the iteration before.
+///     tests_broken: Tests that passed in the iteration before and do not now.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, get_all, module = "testgrad"))]
 pub struct LearningPoint {

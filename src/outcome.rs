@@ -214,6 +214,25 @@ fn slot_of(text: &str) -> usize {
 }
 
 /// What one test did, with severity, message and duration.
+///
+/// Args:
+///     name: The test's name, usually its node id.
+///     status: A `TestStatus`, or its value or name in any case.
+///     severity: A `TestSeverity`, or its value or name in any case.
+///     message: The short message of a failure.
+///     duration_ms: How long it took in milliseconds, finite and >= 0.
+///     details: Traceback and output.
+///     reason: Why it is an ERROR or SKIPPED: "timeout", "memory", "crash", "collection", ...
+///     file: The file the test is in.
+///     line: The line the test starts at, from 1.
+///
+/// Raises:
+///     ValueError: An unknown status or severity, a duration that is negative, NaN or infinite.
+///
+/// Example:
+///     >>> from testgrad import TestResult
+///     >>> TestResult("test_add", "passed", duration_ms=1.5)
+///     TestResult('test_add', TestStatus.PASSED, duration_ms=1.5)
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "TestResultJson", into = "TestResultJson")]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, module = "testgrad"))]
@@ -577,9 +596,26 @@ fn ratio(part: u64, whole: u64) -> f64 {
 /// Who vouches for a suite.
 pub const TRUST_WORDS: [&str; 3] = ["isolated", "shared", "reported"];
 
-/// The outcomes of one run.
+/// The outcomes of one run: a frozen, sequence-like value.
 ///
-/// A suite with problems is never `all_passed`; warnings change nothing.
+/// Args:
+///     tests: The tests, in order.
+///     suite_name: The suite's name.
+///     coverage: Share of the candidate's lines that ran, 0..1; None when not measured.
+///     duration_ms: Wall time of the run in milliseconds; None when not measured.
+///     problems: What went wrong outside any test; a suite with problems is never `all_passed`.
+///     warnings: What the reader should know and that changes nothing.
+///     hidden: Names of tests that are never shown to the agent.
+///     trust: Who vouches for it: "isolated", "shared" or "reported"; None when made by hand.
+///
+/// Raises:
+///     ValueError: Coverage outside 0..1, a negative duration, an unknown trust.
+///
+/// Example:
+///     >>> from testgrad import SuiteResult, TestResult
+///     >>> suite = SuiteResult([TestResult("a", "passed"), TestResult("b", "failed")])
+///     >>> suite.pass_rate
+///     0.5
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "SuiteResultJson", into = "SuiteResultJson")]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, module = "testgrad"))]

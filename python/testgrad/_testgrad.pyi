@@ -12,52 +12,7 @@ from testgrad.enums import TestSeverity, TestStatus
 from testgrad.errors import NoVerdict
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
-__all__ = [
-    "ABSENT",
-    "DEBUG_BUILD",
-    "NO_VERDICT",
-    "__version__",
-    "AgentTestLoop",
-    "Binary",
-    "CodeSubmission",
-    "Curriculum",
-    "FeedbackEntry",
-    "Gated",
-    "GroupSignal",
-    "History",
-    "LearningPoint",
-    "LoopRun",
-    "MultiSignal",
-    "PassRate",
-    "Progression",
-    "PytestRunner",
-    "RewardSignal",
-    "RewardWeights",
-    "SeverityWeighted",
-    "SuiteResult",
-    "TestResult",
-    "advantages",
-    "binary_reward",
-    "build_feedback",
-    "compute_reward_signal",
-    "convergence_rate",
-    "decoupled_advantages",
-    "difficulty_score",
-    "difficulty_weights",
-    "extract_failing_tests",
-    "group_signal",
-    "infer_strategy",
-    "learning_curve",
-    "leave_one_out_baseline",
-    "pass_rate_reward",
-    "progression_reward",
-    "reward_trend",
-    "rewards",
-    "rewards_from_arrays",
-    "run_pytest",
-    "severity_weighted_reward",
-    "speed_score",
-]
+__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "Curriculum", "FeedbackEntry", "Gated", "GroupSignal", "History", "LearningPoint", "LoopRun", "MultiSignal", "PassRate", "Progression", "PytestRunner", "RewardSignal", "RewardWeights", "SeverityWeighted", "SuiteResult", "TestResult", "advantages", "binary_reward", "build_feedback", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "run_pytest", "severity_weighted_reward", "speed_score"]
 
 ABSENT: Final[int]
 """
@@ -83,63 +38,42 @@ The version of the package.
 class AgentTestLoop:
     """
     The agent-test loop: an agent proposes code, tests judge it, reward and feedback go back to the agent.
+
+    An exception in a callable reaches the caller as it is, with the history so far as its attribute `history`;
+    so does Ctrl-C. The last history is also `loop.history`.
+
+    Args:
+        test_runner: `test_runner(code) -> SuiteResult`, plain or async.
+        agent_fn: `agent_fn(history, task) -> str`, plain or async.
+        max_iterations: The most iterations, >= 1.
+        reward_weights: How much each component counts; None means `RewardWeights()`.
+        strategy: One of testgrad's strategies or any `strategy(suite, previous) -> RewardSignal`; None means
+            `MultiSignal(reward_weights, target_ms)`.
+        target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
+        patience: Stop after that many iterations in a row without a better total.
+        max_time_s: Stop after that many seconds of wall time; checked between iterations.
+        stop_when: `stop_when(history) -> bool`, asked after each iteration.
+        on_iteration: `on_iteration(entry)`, called after each iteration.
+        progress: Show a bar, in a terminal and in a notebook.
+        journal: A file that gets each iteration before the next begins; see `resume`.
+
+    Raises:
+        ValueError: A number out of range, named.
+        TypeError: Something that is not callable where a callable belongs.
+
+    Example:
+        >>> from testgrad import AgentTestLoop, SuiteResult, TestResult
+        >>> def agent(history, task):
+        ...     return f"x = {len(history)}"
+        >>> def run_tests(code):
+        ...     return SuiteResult([TestResult("x is 2", "passed" if code == "x = 2" else "failed")])
+        >>> AgentTestLoop(run_tests, agent).run("make x 2")
+        <History of 3 iterations, best reward 0.900, all_passed>
     """
-    def __new__(
-        cls,
-        /,
-        test_runner: Callable[..., Any],
-        agent_fn: Callable[..., Any],
-        max_iterations: SupportsIndex = 10,
-        reward_weights: RewardWeights | None = None,
-        *,
-        strategy: Callable[..., Any] | None = None,
-        target_ms: SupportsFloat | SupportsIndex = ...,
-        patience: SupportsIndex | None = None,
-        max_time_s: SupportsFloat | SupportsIndex | None = None,
-        stop_when: Callable[..., bool] | None = None,
-        on_iteration: Callable[..., object] | None = None,
-        progress: bool = False,
-        journal: str | PathLike[str] | None = None,
-    ) -> AgentTestLoop:
-        """
-        The agent-test loop: an agent proposes code, tests judge it, reward and feedback go back to the agent.
-
-        An exception in a callable reaches the caller as it is, with the history so far as its attribute `history`;
-        so does Ctrl-C. The last history is also `loop.history`.
-
-        Args:
-            test_runner: `test_runner(code) -> SuiteResult`, plain or async.
-            agent_fn: `agent_fn(history, task) -> str`, plain or async.
-            max_iterations: The most iterations, >= 1.
-            reward_weights: How much each component counts; None means `RewardWeights()`.
-            strategy: One of testgrad's strategies or any `strategy(suite, previous) -> RewardSignal`; None means
-                `MultiSignal(reward_weights, target_ms)`.
-            target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
-            patience: Stop after that many iterations in a row without a better total.
-            max_time_s: Stop after that many seconds of wall time; checked between iterations.
-            stop_when: `stop_when(history) -> bool`, asked after each iteration.
-            on_iteration: `on_iteration(entry)`, called after each iteration.
-            progress: Show a bar, in a terminal and in a notebook.
-            journal: A file that gets each iteration before the next begins; see `resume`.
-
-        Raises:
-            ValueError: A number out of range, named.
-            TypeError: Something that is not callable where a callable belongs.
-
-        Example:
-            >>> from testgrad import AgentTestLoop, SuiteResult, TestResult
-            >>> def agent(history, task):
-            ...     return f"x = {len(history)}"
-            >>> def run_tests(code):
-            ...     return SuiteResult([TestResult("x is 2", "passed" if code == "x = 2" else "failed")])
-            >>> AgentTestLoop(run_tests, agent).run("make x 2")
-            <History of 3 iterations, best reward 0.900, all_passed>
-        """
+    def __new__(cls, /, test_runner: Callable[..., Any], agent_fn: Callable[..., Any], max_iterations: SupportsIndex = 10, reward_weights: RewardWeights | None = None, *, strategy: Callable[..., Any] | None = None, target_ms: SupportsFloat | SupportsIndex = ..., patience: SupportsIndex | None = None, max_time_s: SupportsFloat | SupportsIndex | None = None, stop_when: Callable[..., bool] | None = None, on_iteration: Callable[..., object] | None = None, progress: bool = False, journal: str | PathLike[str] | None = None) -> AgentTestLoop: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
-    def _begin(
-        self, /, task: "object" = None, journal: str | PathLike[str] | None = None
-    ) -> LoopRun:
+    def _begin(self, /, task: "object" = None, journal: str | PathLike[str] | None = None) -> LoopRun:
         """
         Begins a run without driving it.
         """
@@ -195,14 +129,7 @@ class AgentTestLoop:
             StoreError: The journal already holds a run, is in use, or cannot be written.
             TypeError: The agent did not return str, or the runner not a `SuiteResult`.
         """
-    def run_many(
-        self,
-        /,
-        tasks: "Iterable[object]",
-        *,
-        concurrency: SupportsIndex = 8,
-        journal_dir: str | PathLike[str] | None = None,
-    ) -> "list[History]":
+    def run_many(self, /, tasks: "Iterable[object]", *, concurrency: SupportsIndex = 8, journal_dir: str | PathLike[str] | None = None) -> "list[History]":
         """
         Runs one loop a task, many at once; plain callables run in threads, async ones in one event loop.
 
@@ -230,19 +157,11 @@ class Binary:
     """
     1.0 when all tests passed, else 0.0.
     """
-    def __call__(
-        self, /, suite: SuiteResult, previous: SuiteResult | None = None
-    ) -> RewardSignal: ...
+    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /) -> Binary:
-        """
-        1.0 when all tests passed, else 0.0.
-
-        Called with a suite and the one before, it gives the signal; the components are always filled in,
-        with a speed target of 1000 ms.
-        """
+    def __new__(cls, /) -> Binary: ...
     def __reduce__(self, /) -> tuple[type, tuple[float, ...]]: ...
     def __repr__(self, /) -> str: ...
     @property
@@ -255,8 +174,12 @@ class Binary:
 class CodeSubmission:
     """
     Code under judgement, with its place in the run and the strategy it was written under.
-    """
 
+    Args:
+        code: The code.
+        iteration: Which turn of the loop it is, from 1.
+        strategy: What it was meant to do; see `infer_strategy`.
+    """
     __match_args__: Final[tuple[str, str, str]]
     """
     For `match`.
@@ -264,15 +187,7 @@ class CodeSubmission:
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /, code: str, iteration: SupportsIndex, strategy: str = ...) -> CodeSubmission:
-        """
-        Code under judgement, with its place in the run and the strategy it was written under.
-
-        Args:
-            code: The code.
-            iteration: Which turn of the loop it is, from 1.
-            strategy: What it was meant to do; see `infer_strategy`.
-        """
+    def __new__(cls, /, code: str, iteration: SupportsIndex, strategy: str = ...) -> CodeSubmission: ...
     def __reduce__(self, /) -> tuple[type, tuple[str, int, str]]: ...
     def __repr__(self, /) -> str: ...
     @property
@@ -303,40 +218,25 @@ class CodeSubmission:
 @final
 class Curriculum:
     """
-    Three stages, chosen by the pass rate reached before.
+    Pass rate first, then the multi-signal sum, binary for the final acceptance.
 
-    Below `threshold` the total is the pass rate, from there on the multi-signal sum, and after a pass rate of 1,
-    binary. A suite that passes everything earns exactly 1.0 in every stage. All rollouts that
-    start from the same previous suite are in the same stage, so their totals can be compared.
+    The stage is chosen by the pass rate of the previous suite: below `threshold` the total is the pass rate,
+    from there on the weighted sum, and once everything has passed before, binary. A suite that passes
+    everything earns exactly 1.0 in every stage.
+
+    Args:
+        threshold: The previous pass rate from which the weighted sum counts, 0..1.
+        weights: How much each component counts in the second stage; None means `RewardWeights()`.
+        target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
+
+    Raises:
+        ValueError: A threshold outside 0..1, a target that is not finite and > 0.
     """
-    def __call__(
-        self, /, suite: SuiteResult, previous: SuiteResult | None = None
-    ) -> RewardSignal: ...
+    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(
-        cls,
-        /,
-        threshold: SupportsFloat | SupportsIndex = 0.8,
-        weights: RewardWeights | None = None,
-        target_ms: SupportsFloat | SupportsIndex = ...,
-    ) -> Curriculum:
-        """
-        Pass rate first, then the multi-signal sum, binary for the final acceptance.
-
-        The stage is chosen by the pass rate of the previous suite: below `threshold` the total is the pass rate,
-        from there on the weighted sum, and once everything has passed before, binary. A suite that passes
-        everything earns exactly 1.0 in every stage.
-
-        Args:
-            threshold: The previous pass rate from which the weighted sum counts, 0..1.
-            weights: How much each component counts in the second stage; None means `RewardWeights()`.
-            target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
-
-        Raises:
-            ValueError: A threshold outside 0..1, a target that is not finite and > 0.
-        """
+    def __new__(cls, /, threshold: SupportsFloat | SupportsIndex = 0.8, weights: RewardWeights | None = None, target_ms: SupportsFloat | SupportsIndex = ...) -> Curriculum: ...
     def __reduce__(self, /) -> tuple[type, tuple[float, RewardWeights, float]]: ...
     def __repr__(self, /) -> str: ...
     @property
@@ -364,8 +264,14 @@ class Curriculum:
 class FeedbackEntry:
     """
     One turn of the loop: what was submitted, what the tests said, and what it earned.
-    """
 
+    Args:
+        iteration: Which turn of the loop it is, from 1.
+        submission: What was submitted.
+        suite_result: What the tests said.
+        reward: What it earned.
+        failing_tests: Name and message of each failing test that the agent may see.
+    """
     __match_args__: Final[tuple[str, str, str, str, str]]
     """
     For `match`.
@@ -373,25 +279,7 @@ class FeedbackEntry:
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(
-        cls,
-        /,
-        iteration: SupportsIndex,
-        submission: CodeSubmission,
-        suite_result: SuiteResult,
-        reward: RewardSignal,
-        failing_tests: SupportsGetItem[int, tuple[str, str]],
-    ) -> FeedbackEntry:
-        """
-        One turn of the loop: what was submitted, what the tests said, and what it earned.
-
-        Args:
-            iteration: Which turn of the loop it is, from 1.
-            submission: What was submitted.
-            suite_result: What the tests said.
-            reward: What it earned.
-            failing_tests: Name and message of each failing test that the agent may see.
-        """
+    def __new__(cls, /, iteration: SupportsIndex, submission: CodeSubmission, suite_result: SuiteResult, reward: RewardSignal, failing_tests: SupportsGetItem[int, tuple[str, str]]) -> FeedbackEntry: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     @property
@@ -453,30 +341,19 @@ class Gated:
     total = c * (w_pass_rate + w_severity + w_coverage * coverage_score + w_speed * speed_score) / (the sum of
     those four weights), and 1.0 when all tests passed. So 0 <= total <= c: what passes nothing earns nothing,
     however quickly it fails. Progression is left out: it depends on the way, not on the code.
+
+    Args:
+        weights: How much each component counts; None means `RewardWeights()`.
+        target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
+
+    Raises:
+        ValueError: A target that is not finite and > 0, or weights of which pass_rate and severity are both 0.
     """
-    def __call__(
-        self, /, suite: SuiteResult, previous: SuiteResult | None = None
-    ) -> RewardSignal: ...
+    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(
-        cls, /, weights: RewardWeights | None = None, target_ms: SupportsFloat | SupportsIndex = ...
-    ) -> Gated:
-        """
-        Correctness, and speed and coverage only in proportion to it; exactly 1.0 for full success.
-
-        With c = (w_pass_rate * pass_rate + w_severity * severity_score) / (w_pass_rate + w_severity), the total is
-        c * (w_pass_rate + w_severity + w_coverage * coverage_score + w_speed * speed_score) / (the sum of those four
-        weights), and 1.0 when all tests passed. Progression is not used.
-
-        Args:
-            weights: How much each component counts; None means `RewardWeights()`.
-            target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
-
-        Raises:
-            ValueError: A target that is not finite and > 0.
-        """
+    def __new__(cls, /, weights: RewardWeights | None = None, target_ms: SupportsFloat | SupportsIndex = ...) -> Gated: ...
     def __reduce__(self, /) -> tuple[type, tuple[RewardWeights, float]]: ...
     def __repr__(self, /) -> str: ...
     @property
@@ -498,30 +375,19 @@ class Gated:
 @final
 class GroupSignal:
     """
-    How many groups teach nothing under one strategy.
+    How many groups carry no signal under one strategy.
+
+    Args:
+        strategy: The name under which the totals were given.
+        groups: How many groups have at least one verdict.
+        all_equal: Groups whose rewards are all equal.
+        within_resolution: Groups whose rewards differ by no more than the resolution.
+        resolution: In units of the reward, >= 0.
     """
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(
-        cls,
-        /,
-        strategy: str,
-        groups: SupportsIndex,
-        all_equal: SupportsIndex,
-        within_resolution: SupportsIndex,
-        resolution: SupportsFloat | SupportsIndex,
-    ) -> GroupSignal:
-        """
-        How many groups carry no signal under one strategy.
-
-        Args:
-            strategy: The name under which the totals were given.
-            groups: How many groups have at least one verdict.
-            all_equal: Groups whose rewards are all equal.
-            within_resolution: Groups whose rewards differ by no more than the resolution.
-            resolution: In units of the reward, >= 0.
-        """
+    def __new__(cls, /, strategy: str, groups: SupportsIndex, all_equal: SupportsIndex, within_resolution: SupportsIndex, resolution: SupportsFloat | SupportsIndex) -> GroupSignal: ...
     def __reduce__(self, /) -> tuple[type, tuple[str, int, int, int, float]]: ...
     def __repr__(self, /) -> str: ...
     @property
@@ -554,8 +420,15 @@ class GroupSignal:
 class History:
     """
     All turns of one run: a sequence of `FeedbackEntry` that grows while the run is under way.
-    """
 
+    Args:
+        entries: The turns, in order.
+        task: What the run was asked to do.
+        stopped_by: Why it ended: "all_passed", "max_iterations", "patience", "max_time", "stop_when",
+            "interrupted" or "exception"; None while it is under way.
+        elapsed_s: Its wall time in seconds.
+        error: The exception that ended it.
+    """
     COLUMNS: Final[tuple[str, str, str, str, str, str]]
     """
     The columns of `to_numpy`.
@@ -564,27 +437,7 @@ class History:
     def __getitem__(self, index: Any, /) -> Any: ...
     def __iter__(self, /) -> Iterator[FeedbackEntry]: ...
     def __len__(self, /) -> int: ...
-    def __new__(
-        cls,
-        /,
-        entries: "Iterable[FeedbackEntry] | None" = None,
-        *,
-        task: "object" = None,
-        stopped_by: str | None = None,
-        elapsed_s: SupportsFloat | SupportsIndex = 0.0,
-        error: "BaseException | None" = None,
-    ) -> History:
-        """
-        All turns of one run: a sequence of `FeedbackEntry` that grows while the run is under way.
-
-        Args:
-            entries: The turns, in order.
-            task: What the run was asked to do.
-            stopped_by: Why it ended: "all_passed", "max_iterations", "patience", "max_time", "stop_when",
-                "interrupted" or "exception"; None while it is under way.
-            elapsed_s: Its wall time in seconds.
-            error: The exception that ended it.
-        """
+    def __new__(cls, /, entries: "Iterable[FeedbackEntry] | None" = None, *, task: "object" = None, stopped_by: str | None = None, elapsed_s: SupportsFloat | SupportsIndex = 0.0, error: "BaseException | None" = None) -> History: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     def __reversed__(self, /) -> Iterator[FeedbackEntry]: ...
@@ -677,8 +530,15 @@ class History:
 class LearningPoint:
     """
     One iteration's point on the learning curve.
-    """
 
+    Args:
+        iteration: Which turn of the loop it is.
+        pass_rate: Share of the active tests that passed, 0..1.
+        total_reward: The reward's total.
+        cumulative_reward: The sum of the totals so far.
+        tests_fixed: Tests that pass now and did not in the iteration before.
+        tests_broken: Tests that passed in the iteration before and do not now.
+    """
     __match_args__: Final[tuple[str, str, str, str, str, str]]
     """
     For `match`.
@@ -686,27 +546,7 @@ class LearningPoint:
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(
-        cls,
-        /,
-        iteration: SupportsIndex,
-        pass_rate: SupportsFloat | SupportsIndex,
-        total_reward: SupportsFloat | SupportsIndex,
-        cumulative_reward: SupportsFloat | SupportsIndex,
-        tests_fixed: SupportsIndex,
-        tests_broken: SupportsIndex = 0,
-    ) -> LearningPoint:
-        """
-        One iteration's point on the learning curve.
-
-        Args:
-            iteration: Which turn of the loop it is.
-            pass_rate: Share of the active tests that passed, 0..1.
-            total_reward: The reward's total.
-            cumulative_reward: The sum of the totals so far.
-            tests_fixed: Tests that pass now and did not in the iteration before.
-            tests_broken: Tests that passed in the iteration before and do not now.
-        """
+    def __new__(cls, /, iteration: SupportsIndex, pass_rate: SupportsFloat | SupportsIndex, total_reward: SupportsFloat | SupportsIndex, cumulative_reward: SupportsFloat | SupportsIndex, tests_fixed: SupportsIndex, tests_broken: SupportsIndex = 0) -> LearningPoint: ...
     def __reduce__(self, /) -> tuple[type, tuple[int, float, float, float, int, int]]: ...
     def __repr__(self, /) -> str: ...
     @property
@@ -792,26 +632,19 @@ class LoopRun:
 class MultiSignal:
     """
     The weighted sum of the components, not clamped.
+
+    Args:
+        weights: How much each component counts; None means `RewardWeights()`.
+        target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
+
+    Raises:
+        ValueError: A target that is not finite and > 0.
     """
-    def __call__(
-        self, /, suite: SuiteResult, previous: SuiteResult | None = None
-    ) -> RewardSignal: ...
+    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(
-        cls, /, weights: RewardWeights | None = None, target_ms: SupportsFloat | SupportsIndex = ...
-    ) -> MultiSignal:
-        """
-        The weighted sum of the components, not clamped.
-
-        Args:
-            weights: How much each component counts; None means `RewardWeights()`.
-            target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
-
-        Raises:
-            ValueError: A target that is not finite and > 0.
-        """
+    def __new__(cls, /, weights: RewardWeights | None = None, target_ms: SupportsFloat | SupportsIndex = ...) -> MultiSignal: ...
     def __reduce__(self, /) -> tuple[type, tuple[RewardWeights, float]]: ...
     def __repr__(self, /) -> str: ...
     @property
@@ -835,19 +668,11 @@ class PassRate:
     """
     The pass rate.
     """
-    def __call__(
-        self, /, suite: SuiteResult, previous: SuiteResult | None = None
-    ) -> RewardSignal: ...
+    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /) -> PassRate:
-        """
-        The pass rate as the total.
-
-        Called with a suite and the one before, it gives the signal; the components are always filled in,
-        with a speed target of 1000 ms.
-        """
+    def __new__(cls, /) -> PassRate: ...
     def __reduce__(self, /) -> tuple[type, tuple[float, ...]]: ...
     def __repr__(self, /) -> str: ...
     @property
@@ -861,19 +686,11 @@ class Progression:
     """
     The progression: it telescopes, so its sum over a run is the final pass rate and stalling earns nothing.
     """
-    def __call__(
-        self, /, suite: SuiteResult, previous: SuiteResult | None = None
-    ) -> RewardSignal: ...
+    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /) -> Progression:
-        """
-        The progression as the total: its sum over a run is the final pass rate, so stalling earns nothing.
-
-        Called with a suite and the one before, it gives the signal; the components are always filled in,
-        with a speed target of 1000 ms.
-        """
+    def __new__(cls, /) -> Progression: ...
     def __reduce__(self, /) -> tuple[type, tuple[float, ...]]: ...
     def __repr__(self, /) -> str: ...
     @property
@@ -885,8 +702,42 @@ class Progression:
 @final
 class PytestRunner:
     """
-    Judges candidates by a real pytest: each in a process of its own, in a fresh directory beside a copy of
-    the tests.
+    Judges candidates by a real pytest: each in a process of its own, in a fresh directory beside a copy
+    of the tests.
+
+    A test that passed is PASSED; a failed assertion or an exception in it is FAILED; a broken fixture,
+    import, crash or time limit is ERROR with a reason ("fixture", "collection", "crash", "timeout",
+    "interrupted"). When the process dies or hangs in a test, that test is the ERROR, the results before
+    it stand, and a new process goes on with the rest. A test that got no turn is ERROR "not_run", never
+    absent. A file that cannot be imported is one ERROR named after the file. Severity comes from the
+    markers `severity("critical")`, `critical`, `major` and `minor`. Tests and candidate share a process
+    (`suite.trust` is "shared"): a candidate that wants to cheat can.
+
+    Args:
+        tests: A directory, a file, or a mapping of relative paths to texts; a path is read at every call.
+        module: The module that the tests import, such as "solution" or "pkg.mod".
+        isolation: "none".
+        python: The interpreter, 3.8 or later with pytest; None means this one.
+        timeout_s: Wall time of a run in seconds, > 0.
+        test_timeout_s: Wall time of one test in seconds, > 0; None means the run's.
+        coverage: Measure the share of the candidate's lines that ran, with coverage.py.
+        args: Further arguments for pytest.
+        plugins: The pytest plugins to load, as for its option `-p`; others are not loaded.
+        env: Environment variables beside PATH, HOME, TMPDIR and LANG; the caller's own are not passed on.
+
+    Raises:
+        ValueError: A limit that is not > 0, a module that is no name, a path of the tests that leads
+            outside.
+        FileNotFoundError: There are no such tests.
+
+    Example:
+        >>> from testgrad import PytestRunner
+        >>> tests = {"test_add.py": "from solution import add\\ndef test_add(): assert add(1, 2) == 3"}
+        >>> run = PytestRunner(tests)
+        >>> run("def add(a, b): return a + b").all_passed
+        True
+        >>> run("def add(a, b): return a - b").failing[0].message
+        'assert -1 == 3\\n +  where -1 = add(1, 2)'
     """
     def __call__(self, /, candidate: str | PathLike[str] | Mapping[str, str]) -> SuiteResult:
         """
@@ -902,68 +753,10 @@ class PytestRunner:
                 refuses.
             FileNotFoundError: There is no such workspace.
         """
-    def __new__(
-        cls,
-        /,
-        tests: str | PathLike[str] | Mapping[str, str],
-        *,
-        module: str = "solution",
-        isolation: str = "none",
-        python: str | PathLike[str] | None = None,
-        timeout_s: SupportsFloat | SupportsIndex = 10.0,
-        test_timeout_s: SupportsFloat | SupportsIndex | None = None,
-        coverage: bool = False,
-        args: SupportsGetItem[int, str] = ...,
-        plugins: SupportsGetItem[int, str] = ...,
-        env: dict[str, str] | None = None,
-    ) -> PytestRunner:
-        """
-        Judges candidates by a real pytest: each in a process of its own, in a fresh directory beside a copy
-        of the tests.
-
-        A test that passed is PASSED; a failed assertion or an exception in it is FAILED; a broken fixture,
-        import, crash or time limit is ERROR with a reason ("fixture", "collection", "crash", "timeout",
-        "interrupted"). When the process dies or hangs in a test, that test is the ERROR, the results before
-        it stand, and a new process goes on with the rest. A test that got no turn is ERROR "not_run", never
-        absent. A file that cannot be imported is one ERROR named after the file. Severity comes from the
-        markers `severity("critical")`, `critical`, `major` and `minor`. Tests and candidate share a process
-        (`suite.trust` is "shared"): a candidate that wants to cheat can.
-
-        Args:
-            tests: A directory, a file, or a mapping of relative paths to texts; a path is read at every call.
-            module: The module that the tests import, such as "solution" or "pkg.mod".
-            isolation: "none".
-            python: The interpreter, 3.8 or later with pytest; None means this one.
-            timeout_s: Wall time of a run in seconds, > 0.
-            test_timeout_s: Wall time of one test in seconds, > 0; None means the run's.
-            coverage: Measure the share of the candidate's lines that ran, with coverage.py.
-            args: Further arguments for pytest.
-            plugins: The pytest plugins to load, as for its option `-p`; others are not loaded.
-            env: Environment variables beside PATH, HOME, TMPDIR and LANG; the caller's own are not passed on.
-
-        Raises:
-            ValueError: A limit that is not > 0, a module that is no name, a path of the tests that leads
-                outside.
-            FileNotFoundError: There are no such tests.
-
-        Example:
-            >>> from testgrad import PytestRunner
-            >>> tests = {"test_add.py": "from solution import add\\ndef test_add(): assert add(1, 2) == 3"}
-            >>> run = PytestRunner(tests)
-            >>> run("def add(a, b): return a + b").all_passed
-            True
-            >>> run("def add(a, b): return a - b").failing[0].message
-            'assert -1 == 3\\n +  where -1 = add(1, 2)'
-        """
+    def __new__(cls, /, tests: str | PathLike[str] | Mapping[str, str], *, module: str = "solution", isolation: str = "none", python: str | PathLike[str] | None = None, timeout_s: SupportsFloat | SupportsIndex = 10.0, test_timeout_s: SupportsFloat | SupportsIndex | None = None, coverage: bool = False, args: SupportsGetItem[int, str] = ..., plugins: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None) -> PytestRunner: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
-    def run_many(
-        self,
-        /,
-        candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]",
-        *,
-        workers: SupportsIndex | None = None,
-    ) -> list[SuiteResult | NoVerdict]:
+    def run_many(self, /, candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]", *, workers: SupportsIndex | None = None) -> list[SuiteResult | NoVerdict]:
         """
         Judges many candidates at once.
 
@@ -979,8 +772,18 @@ class PytestRunner:
 class RewardSignal:
     """
     The reward as a vector plus its total.
-    """
 
+    Args:
+        pass_rate: Share of the active tests that passed, 0..1.
+        severity_score: Share of the active severity weight that passed, 0..1.
+        progression: Pass rate minus the previous pass rate, -1..1.
+        coverage_score: Coverage of the candidate, 0..1; 0.0 when not measured.
+        speed_score: exp(-time / target), 0..1.
+        total: What the strategy makes of them.
+
+    Raises:
+        ValueError: A number that is NaN or infinite.
+    """
     __match_args__: Final[tuple[str, str, str, str, str, str]]
     """
     For `match`.
@@ -989,30 +792,7 @@ class RewardSignal:
     def __float__(self, /) -> float: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(
-        cls,
-        /,
-        pass_rate: SupportsFloat | SupportsIndex,
-        severity_score: SupportsFloat | SupportsIndex,
-        progression: SupportsFloat | SupportsIndex,
-        coverage_score: SupportsFloat | SupportsIndex,
-        speed_score: SupportsFloat | SupportsIndex,
-        total: SupportsFloat | SupportsIndex,
-    ) -> RewardSignal:
-        """
-        The reward as a vector plus its total.
-
-        Args:
-            pass_rate: Share of the active tests that passed, 0..1.
-            severity_score: Share of the active severity weight that passed, 0..1.
-            progression: Pass rate minus the previous pass rate, -1..1.
-            coverage_score: Coverage of the candidate, 0..1; 0.0 when not measured.
-            speed_score: exp(-time / target), 0..1.
-            total: What the strategy makes of them.
-
-        Raises:
-            ValueError: A number that is NaN or infinite.
-        """
+    def __new__(cls, /, pass_rate: SupportsFloat | SupportsIndex, severity_score: SupportsFloat | SupportsIndex, progression: SupportsFloat | SupportsIndex, coverage_score: SupportsFloat | SupportsIndex, speed_score: SupportsFloat | SupportsIndex, total: SupportsFloat | SupportsIndex) -> RewardSignal: ...
     def __reduce__(self, /) -> tuple[type, tuple[float, float, float, float, float, float]]: ...
     def __repr__(self, /) -> str: ...
     @property
@@ -1059,8 +839,22 @@ class RewardSignal:
 class RewardWeights:
     """
     How much each component counts in the total.
-    """
 
+    Args:
+        pass_rate: Weight of the pass rate, finite and >= 0; so are the others.
+        severity: Weight of the severity score.
+        progression: Weight of the progression.
+        coverage: Weight of the coverage.
+        speed: Weight of the speed.
+
+    Raises:
+        ValueError: A weight that is negative, NaN or infinite.
+
+    Example:
+        >>> from testgrad import RewardWeights
+        >>> RewardWeights(speed=0.0)
+        RewardWeights(pass_rate=0.35, severity=0.25, progression=0.2, coverage=0.1, speed=0.0)
+    """
     __match_args__: Final[tuple[str, str, str, str, str]]
     """
     For `match`.
@@ -1068,33 +862,7 @@ class RewardWeights:
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(
-        cls,
-        /,
-        pass_rate: SupportsFloat | SupportsIndex = 0.35,
-        severity: SupportsFloat | SupportsIndex = 0.25,
-        progression: SupportsFloat | SupportsIndex = 0.20,
-        coverage: SupportsFloat | SupportsIndex = 0.10,
-        speed: SupportsFloat | SupportsIndex = 0.10,
-    ) -> RewardWeights:
-        """
-        How much each component counts in the total.
-
-        Args:
-            pass_rate: Weight of the pass rate, finite and >= 0; so are the others.
-            severity: Weight of the severity score.
-            progression: Weight of the progression.
-            coverage: Weight of the coverage.
-            speed: Weight of the speed.
-
-        Raises:
-            ValueError: A weight that is negative, NaN or infinite.
-
-        Example:
-            >>> from testgrad import RewardWeights
-            >>> RewardWeights(speed=0.0)
-            RewardWeights(pass_rate=0.35, severity=0.25, progression=0.2, coverage=0.1, speed=0.0)
-        """
+    def __new__(cls, /, pass_rate: SupportsFloat | SupportsIndex = 0.35, severity: SupportsFloat | SupportsIndex = 0.25, progression: SupportsFloat | SupportsIndex = 0.20, coverage: SupportsFloat | SupportsIndex = 0.10, speed: SupportsFloat | SupportsIndex = 0.10) -> RewardWeights: ...
     def __reduce__(self, /) -> tuple[type, tuple[float, float, float, float, float]]: ...
     def __repr__(self, /) -> str: ...
     @property
@@ -1137,19 +905,11 @@ class SeverityWeighted:
     """
     The severity score.
     """
-    def __call__(
-        self, /, suite: SuiteResult, previous: SuiteResult | None = None
-    ) -> RewardSignal: ...
+    def __call__(self, /, suite: SuiteResult, previous: SuiteResult | None = None) -> RewardSignal: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /) -> SeverityWeighted:
-        """
-        The severity score as the total.
-
-        Called with a suite and the one before, it gives the signal; the components are always filled in,
-        with a speed target of 1000 ms.
-        """
+    def __new__(cls, /) -> SeverityWeighted: ...
     def __reduce__(self, /) -> tuple[type, tuple[float, ...]]: ...
     def __repr__(self, /) -> str: ...
     @property
@@ -1161,11 +921,27 @@ class SeverityWeighted:
 @final
 class SuiteResult:
     """
-    The outcomes of one run.
+    The outcomes of one run: a frozen, sequence-like value.
 
-    A suite with problems is never `all_passed`; warnings change nothing.
+    Args:
+        tests: The tests, in order.
+        suite_name: The suite's name.
+        coverage: Share of the candidate's lines that ran, 0..1; None when not measured.
+        duration_ms: Wall time of the run in milliseconds; None when not measured.
+        problems: What went wrong outside any test; a suite with problems is never `all_passed`.
+        warnings: What the reader should know and that changes nothing.
+        hidden: Names of tests that are never shown to the agent.
+        trust: Who vouches for it: "isolated", "shared" or "reported"; None when made by hand.
+
+    Raises:
+        ValueError: Coverage outside 0..1, a negative duration, an unknown trust.
+
+    Example:
+        >>> from testgrad import SuiteResult, TestResult
+        >>> suite = SuiteResult([TestResult("a", "passed"), TestResult("b", "failed")])
+        >>> suite.pass_rate
+        0.5
     """
-
     __match_args__: Final[tuple[str, str]]
     """
     For `match`.
@@ -1177,41 +953,7 @@ class SuiteResult:
     def __iter__(self, /) -> Iterator[TestResult]: ...
     def __len__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(
-        cls,
-        /,
-        tests: "Iterable[TestResult]",
-        suite_name: str = ...,
-        *,
-        coverage: SupportsFloat | SupportsIndex | None = None,
-        duration_ms: SupportsFloat | SupportsIndex | None = None,
-        problems: SupportsGetItem[int, str] = ...,
-        warnings: SupportsGetItem[int, str] = ...,
-        hidden: SupportsGetItem[int, str] = ...,
-        trust: str | None = None,
-    ) -> SuiteResult:
-        """
-        The outcomes of one run: a frozen, sequence-like value.
-
-        Args:
-            tests: The tests, in order.
-            suite_name: The suite's name.
-            coverage: Share of the candidate's lines that ran, 0..1; None when not measured.
-            duration_ms: Wall time of the run in milliseconds; None when not measured.
-            problems: What went wrong outside any test; a suite with problems is never `all_passed`.
-            warnings: What the reader should know and that changes nothing.
-            hidden: Names of tests that are never shown to the agent.
-            trust: Who vouches for it: "isolated", "shared" or "reported"; None when made by hand.
-
-        Raises:
-            ValueError: Coverage outside 0..1, a negative duration, an unknown trust.
-
-        Example:
-            >>> from testgrad import SuiteResult, TestResult
-            >>> suite = SuiteResult([TestResult("a", "passed"), TestResult("b", "failed")])
-            >>> suite.pass_rate
-            0.5
-        """
+    def __new__(cls, /, tests: "Iterable[TestResult]", suite_name: str = ..., *, coverage: SupportsFloat | SupportsIndex | None = None, duration_ms: SupportsFloat | SupportsIndex | None = None, problems: SupportsGetItem[int, str] = ..., warnings: SupportsGetItem[int, str] = ..., hidden: SupportsGetItem[int, str] = ..., trust: str | None = None) -> SuiteResult: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     def __reversed__(self, /) -> Iterator[TestResult]: ...
@@ -1324,8 +1066,26 @@ class SuiteResult:
 class TestResult:
     """
     What one test did, with severity, message and duration.
-    """
 
+    Args:
+        name: The test's name, usually its node id.
+        status: A `TestStatus`, or its value or name in any case.
+        severity: A `TestSeverity`, or its value or name in any case.
+        message: The short message of a failure.
+        duration_ms: How long it took in milliseconds, finite and >= 0.
+        details: Traceback and output.
+        reason: Why it is an ERROR or SKIPPED: "timeout", "memory", "crash", "collection", ...
+        file: The file the test is in.
+        line: The line the test starts at, from 1.
+
+    Raises:
+        ValueError: An unknown status or severity, a duration that is negative, NaN or infinite.
+
+    Example:
+        >>> from testgrad import TestResult
+        >>> TestResult("test_add", "passed", duration_ms=1.5)
+        TestResult('test_add', TestStatus.PASSED, duration_ms=1.5)
+    """
     __match_args__: Final[tuple[str, str, str, str, str]]
     """
     For `match`.
@@ -1337,42 +1097,7 @@ class TestResult:
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(
-        cls,
-        /,
-        name: Any,
-        status: TestStatus | str,
-        severity: TestSeverity | str | int = ...,
-        message: str = ...,
-        duration_ms: SupportsFloat | SupportsIndex = 0.0,
-        *,
-        details: str = ...,
-        reason: str | None = None,
-        file: str | None = None,
-        line: SupportsIndex | None = None,
-    ) -> TestResult:
-        """
-        What one test did, with severity, message and duration.
-
-        Args:
-            name: The test's name, usually its node id.
-            status: A `TestStatus`, or its value or name in any case.
-            severity: A `TestSeverity`, or its value or name in any case.
-            message: The short message of a failure.
-            duration_ms: How long it took in milliseconds, finite and >= 0.
-            details: Traceback and output.
-            reason: Why it is an ERROR or SKIPPED: "timeout", "memory", "crash", "collection", ...
-            file: The file the test is in.
-            line: The line the test starts at, from 1.
-
-        Raises:
-            ValueError: An unknown status or severity, a duration that is negative, NaN or infinite.
-
-        Example:
-            >>> from testgrad import TestResult
-            >>> TestResult("test_add", "passed", duration_ms=1.5)
-            TestResult('test_add', TestStatus.PASSED, duration_ms=1.5)
-        """
+    def __new__(cls, /, name: Any, status: TestStatus | str, severity: TestSeverity | str | int = ..., message: str = ..., duration_ms: SupportsFloat | SupportsIndex = 0.0, *, details: str = ..., reason: str | None = None, file: str | None = None, line: SupportsIndex | None = None) -> TestResult: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     @property
@@ -1438,13 +1163,7 @@ class TestResult:
         The value as JSON; `from_json` reads it back.
         """
 
-def advantages(
-    rewards: ArrayLike,
-    groups: "int | ArrayLike",
-    *,
-    normalization: str = "mean_std",
-    eps: SupportsFloat | SupportsIndex = 1e-6,
-) -> NDArray[float64]:
+def advantages(rewards: ArrayLike, groups: "int | ArrayLike", *, normalization: str = "mean_std", eps: SupportsFloat | SupportsIndex = 1e-6) -> NDArray[float64]:
     """
     The advantage of each rollout within its group.
 
@@ -1471,14 +1190,7 @@ def binary_reward(suite: SuiteResult) -> float:
     1.0 when all tests passed, else 0.0.
     """
 
-def build_feedback(
-    submission: CodeSubmission,
-    suite: SuiteResult,
-    previous_suite: SuiteResult | None = None,
-    coverage: SupportsFloat | SupportsIndex | None = None,
-    target_ms: SupportsFloat | SupportsIndex = ...,
-    weights: RewardWeights | None = None,
-) -> FeedbackEntry:
+def build_feedback(submission: CodeSubmission, suite: SuiteResult, previous_suite: SuiteResult | None = None, coverage: SupportsFloat | SupportsIndex | None = None, target_ms: SupportsFloat | SupportsIndex = ..., weights: RewardWeights | None = None) -> FeedbackEntry:
     """
     The entry for one submission: its failing tests and its multi-signal reward.
 
@@ -1494,13 +1206,7 @@ def build_feedback(
         ValueError: Coverage outside 0..1, a target that is not finite and > 0.
     """
 
-def compute_reward_signal(
-    suite: SuiteResult,
-    previous: SuiteResult | None = None,
-    coverage: SupportsFloat | SupportsIndex | None = None,
-    target_ms: SupportsFloat | SupportsIndex = ...,
-    weights: RewardWeights | None = None,
-) -> RewardSignal:
+def compute_reward_signal(suite: SuiteResult, previous: SuiteResult | None = None, coverage: SupportsFloat | SupportsIndex | None = None, target_ms: SupportsFloat | SupportsIndex = ..., weights: RewardWeights | None = None) -> RewardSignal:
     """
     The components of one suite, and as their total the weighted sum, not clamped.
 
@@ -1529,14 +1235,7 @@ def convergence_rate(history: Iterable[FeedbackEntry]) -> float | None:
         history: A `History` or any iterable of `FeedbackEntry`.
     """
 
-def decoupled_advantages(
-    components: ArrayLike,
-    groups: "int | ArrayLike",
-    *,
-    weights: ArrayLike | None = None,
-    eps: SupportsFloat | SupportsIndex = 1e-6,
-    whiten: bool = True,
-) -> NDArray[float64]:
+def decoupled_advantages(components: ArrayLike, groups: "int | ArrayLike", *, weights: ArrayLike | None = None, eps: SupportsFloat | SupportsIndex = 1e-6, whiten: bool = True) -> NDArray[float64]:
     """
     Each component normalised within its group by itself, then summed with weights.
 
@@ -1595,12 +1294,7 @@ def extract_failing_tests(suite: SuiteResult) -> tuple[tuple[str, str], ...]:
     Name and message of each test that failed or ended in an error, in the suite's order; hidden ones left out.
     """
 
-def group_signal(
-    totals: Mapping[str, ArrayLike],
-    groups: "int | ArrayLike",
-    *,
-    resolution: SupportsFloat | SupportsIndex = 0.01,
-) -> list[GroupSignal]:
+def group_signal(totals: Mapping[str, ArrayLike], groups: "int | ArrayLike", *, resolution: SupportsFloat | SupportsIndex = 0.01) -> list[GroupSignal]:
     """
     How many groups carry no signal under each strategy.
 
@@ -1674,20 +1368,7 @@ def reward_trend(history: Iterable[FeedbackEntry], window: SupportsIndex = 3) ->
         Reward gained an iteration; 0.0 for fewer than two iterations.
     """
 
-def rewards(
-    suites: "Iterable[SuiteResult | NoVerdict | None]",
-    strategy: Binary
-    | PassRate
-    | SeverityWeighted
-    | Progression
-    | MultiSignal
-    | Gated
-    | Curriculum
-    | None = None,
-    *,
-    previous: "Iterable[SuiteResult | NoVerdict | None] | None" = None,
-    coverage: ArrayLike | None = None,
-) -> tuple[NDArray[float64], NDArray[float64]]:
+def rewards(suites: "Iterable[SuiteResult | NoVerdict | None]", strategy: Binary | PassRate | SeverityWeighted | Progression | MultiSignal | Gated | Curriculum | None = None, *, previous: "Iterable[SuiteResult | NoVerdict | None] | None" = None, coverage: ArrayLike | None = None) -> tuple[NDArray[float64], NDArray[float64]]:
     """
     The rewards of many suites at once, equal bit for bit to the strategy called on each.
 
@@ -1704,22 +1385,7 @@ def rewards(
         ValueError: Lengths that do not fit, coverage outside 0..1.
     """
 
-def rewards_from_arrays(
-    status: ArrayLike,
-    strategy: Binary
-    | PassRate
-    | SeverityWeighted
-    | Progression
-    | MultiSignal
-    | Gated
-    | Curriculum
-    | None = None,
-    *,
-    severity: ArrayLike | None = None,
-    duration_ms: ArrayLike | None = None,
-    previous: "ArrayLike | None" = None,
-    coverage: ArrayLike | None = None,
-) -> tuple[NDArray[float64], NDArray[float64]]:
+def rewards_from_arrays(status: ArrayLike, strategy: Binary | PassRate | SeverityWeighted | Progression | MultiSignal | Gated | Curriculum | None = None, *, severity: ArrayLike | None = None, duration_ms: ArrayLike | None = None, previous: "ArrayLike | None" = None, coverage: ArrayLike | None = None) -> tuple[NDArray[float64], NDArray[float64]]:
     """
     The rewards of many runs of the same tests, from arrays, equal bit for bit to the strategy called on suites.
 
@@ -1741,14 +1407,7 @@ def rewards_from_arrays(
         ValueError: Shapes that do not fit, or a value out of range, named by row and column.
     """
 
-def run_pytest(
-    directory: str | PathLike[str],
-    *,
-    args: SupportsGetItem[int, str] = ...,
-    python: str | PathLike[str] | None = None,
-    timeout_s: SupportsFloat | SupportsIndex = 600.0,
-    env: dict[str, str] | None = None,
-) -> SuiteResult:
+def run_pytest(directory: str | PathLike[str], *, args: SupportsGetItem[int, str] = ..., python: str | PathLike[str] | None = None, timeout_s: SupportsFloat | SupportsIndex = 600.0, env: dict[str, str] | None = None) -> SuiteResult:
     """
     Runs a project's own tests where they are, with all plugins that are installed.
 

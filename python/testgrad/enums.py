@@ -10,7 +10,7 @@ __all__ = ["TestSeverity", "TestStatus"]
 class TestStatus(Enum):
     """What one test did.
 
-    A member's value or name, in any case, is accepted too: `TestStatus("passed")`, `TestStatus("PASSED")`.
+    A member's value or name, in any case, is accepted too: `TestStatus("passed")`.
     """
 
     PASSED = "passed"

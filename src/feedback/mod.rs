@@ -14,6 +14,11 @@ use crate::reward::{RewardSignal, RewardWeights, Strategy, compute_reward_signal
 pub use prompt::{DEFAULT_MAX_CHARS, PromptStyle};
 
 /// Code under judgement, with its place in the run and the strategy it was written under.
+///
+/// Args:
+///     code: The code.
+///     iteration: Which turn of the loop it is, from 1.
+///     strategy: What it was meant to do; see `infer_strategy`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, module = "testgrad"))]
 pub struct CodeSubmission {
@@ -36,6 +41,13 @@ impl CodeSubmission {
 pub type FailingTest = (Arc<str>, Arc<str>);
 
 /// One turn of the loop: what was submitted, what the tests said, and what it earned.
+///
+/// Args:
+///     iteration: Which turn of the loop it is, from 1.
+///     submission: What was submitted.
+///     suite_result: What the tests said.
+///     reward: What it earned.
+///     failing_tests: Name and message of each failing test that the agent may see.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, module = "testgrad"))]
 pub struct FeedbackEntry {

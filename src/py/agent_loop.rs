@@ -49,6 +49,14 @@ pub(super) fn entries_of(history: &Bound<'_, PyAny>) -> PyResult<Vec<FeedbackEnt
 }
 
 /// All turns of one run: a sequence of `FeedbackEntry` that grows while the run is under way.
+///
+/// Args:
+///     entries: The turns, in order.
+///     task: What the run was asked to do.
+///     stopped_by: Why it ended: "all_passed", "max_iterations", "patience", "max_time", "stop_when",
+///         "interrupted" or "exception"; None while it is under way.
+///     elapsed_s: Its wall time in seconds.
+///     error: The exception that ended it.
 #[pyclass(frozen, module = "testgrad")]
 pub struct History {
     state: Mutex<core::History>,
@@ -84,15 +92,6 @@ impl History {
     const COLUMNS: (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str) =
         ("pass_rate", "severity_score", "progression", "coverage_score", "speed_score", "total");
 
-    /// All turns of one run: a sequence of `FeedbackEntry` that grows while the run is under way.
-    ///
-    /// Args:
-    ///     entries: The turns, in order.
-    ///     task: What the run was asked to do.
-    ///     stopped_by: Why it ended: "all_passed", "max_iterations", "patience", "max_time", "stop_when",
-    ///         "interrupted" or "exception"; None while it is under way.
-    ///     elapsed_s: Its wall time in seconds.
-    ///     error: The exception that ended it.
     #[new]
     #[pyo3(signature = (entries: "Iterable[FeedbackEntry] | None"=None, *, task: "object"=None,
                         stopped_by=None, elapsed_s=0.0, error: "BaseException | None"=None))]
@@ -344,6 +343,37 @@ impl LoopStrategy {
 }
 
 /// The agent-test loop: an agent proposes code, tests judge it, reward and feedback go back to the agent.
+///
+/// An exception in a callable reaches the caller as it is, with the history so far as its attribute `history`;
+/// so does Ctrl-C. The last history is also `loop.history`.
+///
+/// Args:
+///     test_runner: `test_runner(code) -> SuiteResult`, plain or async.
+///     agent_fn: `agent_fn(history, task) -> str`, plain or async.
+///     max_iterations: The most iterations, >= 1.
+///     reward_weights: How much each component counts; None means `RewardWeights()`.
+///     strategy: One of testgrad's strategies or any `strategy(suite, previous) -> RewardSignal`; None means
+///         `MultiSignal(reward_weights, target_ms)`.
+///     target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
+///     patience: Stop after that many iterations in a row without a better total.
+///     max_time_s: Stop after that many seconds of wall time; checked between iterations.
+///     stop_when: `stop_when(history) -> bool`, asked after each iteration.
+///     on_iteration: `on_iteration(entry)`, called after each iteration.
+///     progress: Show a bar, in a terminal and in a notebook.
+///     journal: A file that gets each iteration before the next begins; see `resume`.
+///
+/// Raises:
+///     ValueError: A number out of range, named.
+///     TypeError: Something that is not callable where a callable belongs.
+///
+/// Example:
+///     >>> from testgrad import AgentTestLoop, SuiteResult, TestResult
+///     >>> def agent(history, task):
+///     ...     return f"x = {len(history)}"
+///     >>> def run_tests(code):
+///     ...     return SuiteResult([TestResult("x is 2", "passed" if code == "x = 2" else "failed")])
+///     >>> AgentTestLoop(run_tests, agent).run("make x 2")
+///     <History of 3 iterations, best reward 0.900, all_passed>
 #[pyclass(frozen, module = "testgrad")]
 pub struct AgentTestLoop {
     test_runner: Py<PyAny>,
@@ -361,38 +391,6 @@ pub struct AgentTestLoop {
 
 #[pymethods]
 impl AgentTestLoop {
-    /// The agent-test loop: an agent proposes code, tests judge it, reward and feedback go back to the agent.
-    ///
-    /// An exception in a callable reaches the caller as it is, with the history so far as its attribute `history`;
-    /// so does Ctrl-C. The last history is also `loop.history`.
-    ///
-    /// Args:
-    ///     test_runner: `test_runner(code) -> SuiteResult`, plain or async.
-    ///     agent_fn: `agent_fn(history, task) -> str`, plain or async.
-    ///     max_iterations: The most iterations, >= 1.
-    ///     reward_weights: How much each component counts; None means `RewardWeights()`.
-    ///     strategy: One of testgrad's strategies or any `strategy(suite, previous) -> RewardSignal`; None means
-    ///         `MultiSignal(reward_weights, target_ms)`.
-    ///     target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
-    ///     patience: Stop after that many iterations in a row without a better total.
-    ///     max_time_s: Stop after that many seconds of wall time; checked between iterations.
-    ///     stop_when: `stop_when(history) -> bool`, asked after each iteration.
-    ///     on_iteration: `on_iteration(entry)`, called after each iteration.
-    ///     progress: Show a bar, in a terminal and in a notebook.
-    ///     journal: A file that gets each iteration before the next begins; see `resume`.
-    ///
-    /// Raises:
-    ///     ValueError: A number out of range, named.
-    ///     TypeError: Something that is not callable where a callable belongs.
-    ///
-    /// Example:
-    ///     >>> from testgrad import AgentTestLoop, SuiteResult, TestResult
-    ///     >>> def agent(history, task):
-    ///     ...     return f"x = {len(history)}"
-    ///     >>> def run_tests(code):
-    ///     ...     return SuiteResult([TestResult("x is 2", "passed" if code == "x = 2" else "failed")])
-    ///     >>> AgentTestLoop(run_tests, agent).run("make x 2")
-    ///     <History of 3 iterations, best reward 0.900, all_passed>
     #[new]
     #[pyo3(signature = (test_runner, agent_fn, max_iterations=10, reward_weights=None, *, strategy=None,
                         target_ms=DEFAULT_TARGET_MS, patience=None, max_time_s=None, stop_when=None,

@@ -2,9 +2,8 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
 
-use super::convert::{CodesIn, FloatsIn, FloatsOut, Totals};
+use super::convert::{Again, CodesIn, FloatsIn, FloatsOut, Totals};
 use super::enums::wrong_type;
 use super::errors::class;
 use super::reward::BuiltIn;
@@ -355,14 +354,6 @@ pub fn group_signal(
 
 #[pymethods]
 impl GroupSignal {
-    /// How many groups carry no signal under one strategy.
-    ///
-    /// Args:
-    ///     strategy: The name under which the totals were given.
-    ///     groups: How many groups have at least one verdict.
-    ///     all_equal: Groups whose rewards are all equal.
-    ///     within_resolution: Groups whose rewards differ by no more than the resolution.
-    ///     resolution: In units of the reward, >= 0.
     #[new]
     #[pyo3(signature = (strategy, groups, all_equal, within_resolution, resolution))]
     fn py_new(
@@ -382,7 +373,7 @@ impl GroupSignal {
         })
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (&str, usize, usize, usize, f64)) {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> Again<'py, (&str, usize, usize, usize, f64)> {
         (
             py.get_type::<Self>(),
             (&self.strategy, self.groups, self.all_equal, self.within_resolution, self.resolution),

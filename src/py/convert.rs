@@ -257,6 +257,9 @@ hinted!(
     )
 );
 
+/// How a value is pickled: its class, called with the same arguments by place.
+pub type Again<'py, T> = (Bound<'py, PyType>, T);
+
 /// How a value is pickled: its class, called with the same arguments, all by keyword.
 pub struct NewArgs<'py>(pub Bound<'py, PyType>, pub Bound<'py, PyDict>);
 

@@ -1,25 +1,15 @@
 //! Python methods of [`LearningPoint`], and the functions over a history.
 
 use pyo3::prelude::*;
-use pyo3::types::PyType;
 
 use super::agent_loop::entries_of;
-use super::convert::{Entries, Tuple, from_json, to_json};
+use super::convert::{Again, Entries, Tuple, from_json, to_json};
 use super::repr::Call;
 use crate::curve::{self, LearningPoint};
 use crate::outcome::check_whole;
 
 #[pymethods]
 impl LearningPoint {
-    /// One iteration's point on the learning curve.
-    ///
-    /// Args:
-    ///     iteration: Which turn of the loop it is.
-    ///     pass_rate: Share of the active tests that passed, 0..1.
-    ///     total_reward: The reward's total.
-    ///     cumulative_reward: The sum of the totals so far.
-    ///     tests_fixed: Tests that pass now and did not in the iteration before.
-    ///     tests_broken: Tests that passed in the iteration before and do not now.
     #[new]
     #[pyo3(signature = (iteration, pass_rate, total_reward, cumulative_reward, tests_fixed, tests_broken=0))]
     fn py_new(
@@ -60,7 +50,7 @@ impl LearningPoint {
             .done()
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (u32, f64, f64, f64, u32, u32)) {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> Again<'py, (u32, f64, f64, f64, u32, u32)> {
         let Self { iteration, pass_rate, total_reward, cumulative_reward, tests_fixed, tests_broken } = *self;
         (
             py.get_type::<Self>(),

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use pyo3::types::PyType;
 
 use super::agent_loop::entries_of;
-use super::convert::{Entries, NewArgs, Text, Tuple, from_json, to_json};
+use super::convert::{Again, Entries, NewArgs, Text, Tuple, from_json, to_json};
 use super::repr::Call;
 use crate::feedback::{self, CodeSubmission, DEFAULT_MAX_CHARS, FeedbackEntry, PromptStyle};
 use crate::outcome::{SuiteResult, check_whole, shared};
@@ -15,12 +14,6 @@ use crate::reward::{DEFAULT_TARGET_MS, RewardSignal, RewardWeights};
 
 #[pymethods]
 impl CodeSubmission {
-    /// Code under judgement, with its place in the run and the strategy it was written under.
-    ///
-    /// Args:
-    ///     code: The code.
-    ///     iteration: Which turn of the loop it is, from 1.
-    ///     strategy: What it was meant to do; see `infer_strategy`.
     #[new]
     #[pyo3(signature = (code, iteration, strategy=Text::named("initial")))]
     fn py_new(code: Text, iteration: i64, strategy: Text) -> PyResult<Self> {
@@ -66,7 +59,7 @@ impl CodeSubmission {
             .done()
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (&str, u32, &str)) {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> Again<'py, (&str, u32, &str)> {
         (py.get_type::<Self>(), (&self.code, self.iteration, &self.strategy))
     }
 
@@ -79,14 +72,6 @@ impl CodeSubmission {
 
 #[pymethods]
 impl FeedbackEntry {
-    /// One turn of the loop: what was submitted, what the tests said, and what it earned.
-    ///
-    /// Args:
-    ///     iteration: Which turn of the loop it is, from 1.
-    ///     submission: What was submitted.
-    ///     suite_result: What the tests said.
-    ///     reward: What it earned.
-    ///     failing_tests: Name and message of each failing test that the agent may see.
     #[new]
     #[pyo3(signature = (iteration, submission, suite_result, reward, failing_tests))]
     fn py_new(

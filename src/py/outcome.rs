@@ -13,26 +13,6 @@ use crate::outcome::{About, SuiteResult, TestResult, TestSeverity, TestStatus, c
 
 #[pymethods]
 impl TestResult {
-    /// What one test did, with severity, message and duration.
-    ///
-    /// Args:
-    ///     name: The test's name, usually its node id.
-    ///     status: A `TestStatus`, or its value or name in any case.
-    ///     severity: A `TestSeverity`, or its value or name in any case.
-    ///     message: The short message of a failure.
-    ///     duration_ms: How long it took in milliseconds, finite and >= 0.
-    ///     details: Traceback and output.
-    ///     reason: Why it is an ERROR or SKIPPED: "timeout", "memory", "crash", "collection", ...
-    ///     file: The file the test is in.
-    ///     line: The line the test starts at, from 1.
-    ///
-    /// Raises:
-    ///     ValueError: An unknown status or severity, a duration that is negative, NaN or infinite.
-    ///
-    /// Example:
-    ///     >>> from testgrad import TestResult
-    ///     >>> TestResult("test_add", "passed", duration_ms=1.5)
-    ///     TestResult('test_add', TestStatus.PASSED, duration_ms=1.5)
     #[new]
     #[pyo3(signature = (name, status, severity=TestSeverity::Major, message=Text::EMPTY, duration_ms=0.0, *,
                         details=Text::EMPTY, reason=None, file=None, line=None))]
@@ -186,26 +166,6 @@ impl TestResult {
 
 #[pymethods]
 impl SuiteResult {
-    /// The outcomes of one run: a frozen, sequence-like value.
-    ///
-    /// Args:
-    ///     tests: The tests, in order.
-    ///     suite_name: The suite's name.
-    ///     coverage: Share of the candidate's lines that ran, 0..1; None when not measured.
-    ///     duration_ms: Wall time of the run in milliseconds; None when not measured.
-    ///     problems: What went wrong outside any test; a suite with problems is never `all_passed`.
-    ///     warnings: What the reader should know and that changes nothing.
-    ///     hidden: Names of tests that are never shown to the agent.
-    ///     trust: Who vouches for it: "isolated", "shared" or "reported"; None when made by hand.
-    ///
-    /// Raises:
-    ///     ValueError: Coverage outside 0..1, a negative duration, an unknown trust.
-    ///
-    /// Example:
-    ///     >>> from testgrad import SuiteResult, TestResult
-    ///     >>> suite = SuiteResult([TestResult("a", "passed"), TestResult("b", "failed")])
-    ///     >>> suite.pass_rate
-    ///     0.5
     #[new]
     #[pyo3(signature = (tests: "Iterable[TestResult]", suite_name=Text::named("default"), *, coverage=None,
                         duration_ms=None, problems=Vec::new(), warnings=Vec::new(), hidden=Vec::new(), trust=None))]

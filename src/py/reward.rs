@@ -3,9 +3,8 @@
 use pyo3::inspect::PyStaticExpr;
 use pyo3::prelude::*;
 use pyo3::type_hint_union;
-use pyo3::types::PyType;
 
-use super::convert::{Tuple, from_json, to_json};
+use super::convert::{Again, Tuple, from_json, to_json};
 use super::enums::wrong_type;
 use super::repr::Call;
 use crate::outcome::SuiteResult;
@@ -16,22 +15,6 @@ use crate::reward::{
 
 #[pymethods]
 impl RewardWeights {
-    /// How much each component counts in the total.
-    ///
-    /// Args:
-    ///     pass_rate: Weight of the pass rate, finite and >= 0; so are the others.
-    ///     severity: Weight of the severity score.
-    ///     progression: Weight of the progression.
-    ///     coverage: Weight of the coverage.
-    ///     speed: Weight of the speed.
-    ///
-    /// Raises:
-    ///     ValueError: A weight that is negative, NaN or infinite.
-    ///
-    /// Example:
-    ///     >>> from testgrad import RewardWeights
-    ///     >>> RewardWeights(speed=0.0)
-    ///     RewardWeights(pass_rate=0.35, severity=0.25, progression=0.2, coverage=0.1, speed=0.0)
     #[new]
     #[pyo3(signature = (pass_rate=0.35, severity=0.25, progression=0.20, coverage=0.10, speed=0.10))]
     fn py_new(pass_rate: f64, severity: f64, progression: f64, coverage: f64, speed: f64) -> PyResult<Self> {
@@ -61,7 +44,7 @@ impl RewardWeights {
             .done()
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (f64, f64, f64, f64, f64)) {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> Again<'py, (f64, f64, f64, f64, f64)> {
         (py.get_type::<Self>(), (self.pass_rate, self.severity, self.progression, self.coverage, self.speed))
     }
 
@@ -74,18 +57,6 @@ impl RewardWeights {
 
 #[pymethods]
 impl RewardSignal {
-    /// The reward as a vector plus its total.
-    ///
-    /// Args:
-    ///     pass_rate: Share of the active tests that passed, 0..1.
-    ///     severity_score: Share of the active severity weight that passed, 0..1.
-    ///     progression: Pass rate minus the previous pass rate, -1..1.
-    ///     coverage_score: Coverage of the candidate, 0..1; 0.0 when not measured.
-    ///     speed_score: exp(-time / target), 0..1.
-    ///     total: What the strategy makes of them.
-    ///
-    /// Raises:
-    ///     ValueError: A number that is NaN or infinite.
     #[new]
     #[pyo3(signature = (pass_rate, severity_score, progression, coverage_score, speed_score, total))]
     fn py_new(
@@ -127,7 +98,7 @@ impl RewardSignal {
             .done()
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (f64, f64, f64, f64, f64, f64)) {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> Again<'py, (f64, f64, f64, f64, f64, f64)> {
         let [a, b, c, d, e] = self.components();
         (py.get_type::<Self>(), (a, b, c, d, e, self.total))
     }
@@ -142,13 +113,9 @@ impl RewardSignal {
 
 /// Methods of strategies without settings.
 macro_rules! plain_strategy {
-    ($type:ident, $doc:literal) => {
+    ($type:ident) => {
         #[pymethods]
         impl $type {
-            #[doc = $doc]
-            ///
-            /// Called with a suite and the one before, it gives the signal; the components are always filled in,
-            /// with a speed target of 1000 ms.
             #[new]
             fn py_new() -> Self {
                 Self {}
@@ -173,34 +140,23 @@ macro_rules! plain_strategy {
                 concat!(stringify!($type), "()")
             }
 
-            fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, Tuple<f64>) {
+            fn __reduce__<'py>(&self, py: Python<'py>) -> Again<'py, Tuple<f64>> {
                 (py.get_type::<Self>(), Tuple(Vec::new()))
             }
         }
     };
 }
 
-plain_strategy!(Binary, "1.0 when all tests passed, else 0.0.");
-plain_strategy!(PassRate, "The pass rate as the total.");
-plain_strategy!(SeverityWeighted, "The severity score as the total.");
-plain_strategy!(
-    Progression,
-    "The progression as the total: its sum over a run is the final pass rate, so stalling earns nothing."
-);
+plain_strategy!(Binary);
+plain_strategy!(PassRate);
+plain_strategy!(SeverityWeighted);
+plain_strategy!(Progression);
 
 /// Methods of strategies with weights and a target.
 macro_rules! weighted_strategy {
-    ($type:ident, $doc:literal) => {
+    ($type:ident) => {
         #[pymethods]
         impl $type {
-            #[doc = $doc]
-            ///
-            /// Args:
-            ///     weights: How much each component counts; None means `RewardWeights()`.
-            ///     target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
-            ///
-            /// Raises:
-            ///     ValueError: A target that is not finite and > 0.
             #[new]
             #[pyo3(signature = (weights=None, target_ms=DEFAULT_TARGET_MS))]
             fn py_new(weights: Option<PyRef<'_, RewardWeights>>, target_ms: f64) -> PyResult<Self> {
@@ -229,37 +185,18 @@ macro_rules! weighted_strategy {
                     .done()
             }
 
-            fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (RewardWeights, f64)) {
+            fn __reduce__<'py>(&self, py: Python<'py>) -> Again<'py, (RewardWeights, f64)> {
                 (py.get_type::<Self>(), (self.weights, self.target_ms))
             }
         }
     };
 }
 
-weighted_strategy!(MultiSignal, "The weighted sum of the components, not clamped.");
-weighted_strategy!(
-    Gated,
-    "Correctness, and speed and coverage only in proportion to it; exactly 1.0 for full success.\n\n\
-     With c = (w_pass_rate * pass_rate + w_severity * severity_score) / (w_pass_rate + w_severity), the total is\n\
-     c * (w_pass_rate + w_severity + w_coverage * coverage_score + w_speed * speed_score) / (the sum of those four\n\
-     weights), and 1.0 when all tests passed. Progression is not used."
-);
+weighted_strategy!(MultiSignal);
+weighted_strategy!(Gated);
 
 #[pymethods]
 impl Curriculum {
-    /// Pass rate first, then the multi-signal sum, binary for the final acceptance.
-    ///
-    /// The stage is chosen by the pass rate of the previous suite: below `threshold` the total is the pass rate,
-    /// from there on the weighted sum, and once everything has passed before, binary. A suite that passes
-    /// everything earns exactly 1.0 in every stage.
-    ///
-    /// Args:
-    ///     threshold: The previous pass rate from which the weighted sum counts, 0..1.
-    ///     weights: How much each component counts in the second stage; None means `RewardWeights()`.
-    ///     target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
-    ///
-    /// Raises:
-    ///     ValueError: A threshold outside 0..1, a target that is not finite and > 0.
     #[new]
     #[pyo3(signature = (threshold=0.8, weights=None, target_ms=DEFAULT_TARGET_MS))]
     fn py_new(threshold: f64, weights: Option<PyRef<'_, RewardWeights>>, target_ms: f64) -> PyResult<Self> {
@@ -289,7 +226,7 @@ impl Curriculum {
             .done()
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (f64, RewardWeights, f64)) {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> Again<'py, (f64, RewardWeights, f64)> {
         (py.get_type::<Self>(), (self.threshold, self.weights, self.target_ms))
     }
 }

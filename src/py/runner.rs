@@ -159,8 +159,42 @@ impl<'py> IntoPyObject<'py> for Verdict {
     }
 }
 
-/// Judges candidates by a real pytest: each in a process of its own, in a fresh directory beside a copy of
-/// the tests.
+/// Judges candidates by a real pytest: each in a process of its own, in a fresh directory beside a copy
+/// of the tests.
+///
+/// A test that passed is PASSED; a failed assertion or an exception in it is FAILED; a broken fixture,
+/// import, crash or time limit is ERROR with a reason ("fixture", "collection", "crash", "timeout",
+/// "interrupted"). When the process dies or hangs in a test, that test is the ERROR, the results before
+/// it stand, and a new process goes on with the rest. A test that got no turn is ERROR "not_run", never
+/// absent. A file that cannot be imported is one ERROR named after the file. Severity comes from the
+/// markers `severity("critical")`, `critical`, `major` and `minor`. Tests and candidate share a process
+/// (`suite.trust` is "shared"): a candidate that wants to cheat can.
+///
+/// Args:
+///     tests: A directory, a file, or a mapping of relative paths to texts; a path is read at every call.
+///     module: The module that the tests import, such as "solution" or "pkg.mod".
+///     isolation: "none".
+///     python: The interpreter, 3.8 or later with pytest; None means this one.
+///     timeout_s: Wall time of a run in seconds, > 0.
+///     test_timeout_s: Wall time of one test in seconds, > 0; None means the run's.
+///     coverage: Measure the share of the candidate's lines that ran, with coverage.py.
+///     args: Further arguments for pytest.
+///     plugins: The pytest plugins to load, as for its option `-p`; others are not loaded.
+///     env: Environment variables beside PATH, HOME, TMPDIR and LANG; the caller's own are not passed on.
+///
+/// Raises:
+///     ValueError: A limit that is not > 0, a module that is no name, a path of the tests that leads
+///         outside.
+///     FileNotFoundError: There are no such tests.
+///
+/// Example:
+///     >>> from testgrad import PytestRunner
+///     >>> tests = {"test_add.py": "from solution import add\ndef test_add(): assert add(1, 2) == 3"}
+///     >>> run = PytestRunner(tests)
+///     >>> run("def add(a, b): return a + b").all_passed
+///     True
+///     >>> run("def add(a, b): return a - b").failing[0].message
+///     'assert -1 == 3\n +  where -1 = add(1, 2)'
 #[pyclass(frozen, module = "testgrad")]
 pub struct PytestRunner {
     tests: Tests,
@@ -172,42 +206,6 @@ pub struct PytestRunner {
 
 #[pymethods]
 impl PytestRunner {
-    /// Judges candidates by a real pytest: each in a process of its own, in a fresh directory beside a copy
-    /// of the tests.
-    ///
-    /// A test that passed is PASSED; a failed assertion or an exception in it is FAILED; a broken fixture,
-    /// import, crash or time limit is ERROR with a reason ("fixture", "collection", "crash", "timeout",
-    /// "interrupted"). When the process dies or hangs in a test, that test is the ERROR, the results before
-    /// it stand, and a new process goes on with the rest. A test that got no turn is ERROR "not_run", never
-    /// absent. A file that cannot be imported is one ERROR named after the file. Severity comes from the
-    /// markers `severity("critical")`, `critical`, `major` and `minor`. Tests and candidate share a process
-    /// (`suite.trust` is "shared"): a candidate that wants to cheat can.
-    ///
-    /// Args:
-    ///     tests: A directory, a file, or a mapping of relative paths to texts; a path is read at every call.
-    ///     module: The module that the tests import, such as "solution" or "pkg.mod".
-    ///     isolation: "none".
-    ///     python: The interpreter, 3.8 or later with pytest; None means this one.
-    ///     timeout_s: Wall time of a run in seconds, > 0.
-    ///     test_timeout_s: Wall time of one test in seconds, > 0; None means the run's.
-    ///     coverage: Measure the share of the candidate's lines that ran, with coverage.py.
-    ///     args: Further arguments for pytest.
-    ///     plugins: The pytest plugins to load, as for its option `-p`; others are not loaded.
-    ///     env: Environment variables beside PATH, HOME, TMPDIR and LANG; the caller's own are not passed on.
-    ///
-    /// Raises:
-    ///     ValueError: A limit that is not > 0, a module that is no name, a path of the tests that leads
-    ///         outside.
-    ///     FileNotFoundError: There are no such tests.
-    ///
-    /// Example:
-    ///     >>> from testgrad import PytestRunner
-    ///     >>> tests = {"test_add.py": "from solution import add\ndef test_add(): assert add(1, 2) == 3"}
-    ///     >>> run = PytestRunner(tests)
-    ///     >>> run("def add(a, b): return a + b").all_passed
-    ///     True
-    ///     >>> run("def add(a, b): return a - b").failing[0].message
-    ///     'assert -1 == 3\n +  where -1 = add(1, 2)'
     #[new]
     #[pyo3(signature = (tests, *, module="solution", isolation="none", python=None, timeout_s=10.0,
                         test_timeout_s=None, coverage=false, args=Vec::new(), plugins=Vec::new(), env=None))]

@@ -252,7 +252,14 @@ pub fn difficulty_score(status: &[u8], tests: usize, groups: &Groups) -> Result<
     Ok(scores)
 }
 
-/// How many groups teach nothing under one strategy.
+/// How many groups carry no signal under one strategy.
+///
+/// Args:
+///     strategy: The name under which the totals were given.
+///     groups: How many groups have at least one verdict.
+///     all_equal: Groups whose rewards are all equal.
+///     within_resolution: Groups whose rewards differ by no more than the resolution.
+///     resolution: In units of the reward, >= 0.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, get_all, module = "testgrad.batch"))]
 pub struct GroupSignal {

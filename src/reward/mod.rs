@@ -27,6 +27,21 @@ pub const COMPONENTS: usize = 5;
 pub const DEFAULT_TARGET_MS: f64 = 1000.0;
 
 /// How much each component counts in the total.
+///
+/// Args:
+///     pass_rate: Weight of the pass rate, finite and >= 0; so are the others.
+///     severity: Weight of the severity score.
+///     progression: Weight of the progression.
+///     coverage: Weight of the coverage.
+///     speed: Weight of the speed.
+///
+/// Raises:
+///     ValueError: A weight that is negative, NaN or infinite.
+///
+/// Example:
+///     >>> from testgrad import RewardWeights
+///     >>> RewardWeights(speed=0.0)
+///     RewardWeights(pass_rate=0.35, severity=0.25, progression=0.2, coverage=0.1, speed=0.0)
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "WeightsJson")]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, get_all, module = "testgrad"))]
@@ -106,6 +121,17 @@ impl TryFrom<WeightsJson> for RewardWeights {
 }
 
 /// The reward as a vector plus its total.
+///
+/// Args:
+///     pass_rate: Share of the active tests that passed, 0..1.
+///     severity_score: Share of the active severity weight that passed, 0..1.
+///     progression: Pass rate minus the previous pass rate, -1..1.
+///     coverage_score: Coverage of the candidate, 0..1; 0.0 when not measured.
+///     speed_score: exp(-time / target), 0..1.
+///     total: What the strategy makes of them.
+///
+/// Raises:
+///     ValueError: A number that is NaN or infinite.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, get_all, module = "testgrad"))]
 pub struct RewardSignal {

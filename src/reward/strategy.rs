@@ -31,6 +31,13 @@ pub struct SeverityWeighted {}
 pub struct Progression {}
 
 /// The weighted sum of the components, not clamped.
+///
+/// Args:
+///     weights: How much each component counts; None means `RewardWeights()`.
+///     target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
+///
+/// Raises:
+///     ValueError: A target that is not finite and > 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, get_all, module = "testgrad"))]
 pub struct MultiSignal {
@@ -46,6 +53,13 @@ pub struct MultiSignal {
 /// total = c * (w_pass_rate + w_severity + w_coverage * coverage_score + w_speed * speed_score) / (the sum of
 /// those four weights), and 1.0 when all tests passed. So 0 <= total <= c: what passes nothing earns nothing,
 /// however quickly it fails. Progression is left out: it depends on the way, not on the code.
+///
+/// Args:
+///     weights: How much each component counts; None means `RewardWeights()`.
+///     target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
+///
+/// Raises:
+///     ValueError: A target that is not finite and > 0, or weights of which pass_rate and severity are both 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, get_all, module = "testgrad"))]
 pub struct Gated {
@@ -55,11 +69,19 @@ pub struct Gated {
     pub target_ms: f64,
 }
 
-/// Three stages, chosen by the pass rate reached before.
+/// Pass rate first, then the multi-signal sum, binary for the final acceptance.
 ///
-/// Below `threshold` the total is the pass rate, from there on the multi-signal sum, and after a pass rate of 1,
-/// binary. A suite that passes everything earns exactly 1.0 in every stage. All rollouts that
-/// start from the same previous suite are in the same stage, so their totals can be compared.
+/// The stage is chosen by the pass rate of the previous suite: below `threshold` the total is the pass rate,
+/// from there on the weighted sum, and once everything has passed before, binary. A suite that passes
+/// everything earns exactly 1.0 in every stage.
+///
+/// Args:
+///     threshold: The previous pass rate from which the weighted sum counts, 0..1.
+///     weights: How much each component counts in the second stage; None means `RewardWeights()`.
+///     target_ms: The duration in milliseconds at which the speed score has fallen to 1/e, > 0.
+///
+/// Raises:
+///     ValueError: A threshold outside 0..1, a target that is not finite and > 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, get_all, module = "testgrad"))]
 pub struct Curriculum {
