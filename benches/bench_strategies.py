@@ -1,7 +1,6 @@
 """What each reward strategy does for a learner: RepairAgent on the QuixBugs programs.
 
-    python benches/bench_strategies.py            every program, three seeds, table and plot into docs/
-    python benches/bench_strategies.py --quick    a few programs, one seed, only the table
+`--quick` takes a few programs and one seed; without it the table and the plot go into docs/.
 
 The programs are other people's and are read from ../shared; without it this says so and ends. Each
 candidate is judged by the program's own pytest tests in a forked child; a candidate that several
