@@ -1,4 +1,4 @@
-# The eight words, and core: CI and people call these and no other.
+# CI and people call these words and no other. `release` is the optimised build behind bench and demo.
 .PHONY: setup build release test core check bench docs demo all
 .DEFAULT_GOAL := all
 SHELL := /bin/bash

@@ -79,7 +79,7 @@ impl History {
 }
 
 /// When to stop, beyond success.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StopRules {
     /// The most iterations.
     pub max_iterations: u32,

@@ -17,6 +17,7 @@ use crate::outcome::{Error, SuiteResult, TestResult, TestStatus, check_range};
 ///     tests_fixed: Tests that pass now and did not in the iteration before.
 ///     tests_broken: Tests that passed in the iteration before and do not now.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "LearningPointJson")]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, get_all, module = "testgrad"))]
 pub struct LearningPoint {
     /// Which turn of the loop it is.
@@ -37,6 +38,26 @@ impl std::hash::Hash for LearningPoint {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let floats = [self.pass_rate, self.total_reward, self.cumulative_reward];
         (self.iteration, floats.map(f64::to_bits), self.tests_fixed, self.tests_broken).hash(state);
+    }
+}
+
+#[derive(Deserialize)]
+struct LearningPointJson {
+    iteration: u32,
+    pass_rate: f64,
+    total_reward: f64,
+    cumulative_reward: f64,
+    tests_fixed: u32,
+    #[serde(default)]
+    tests_broken: u32,
+}
+
+impl TryFrom<LearningPointJson> for LearningPoint {
+    type Error = Error;
+
+    fn try_from(p: LearningPointJson) -> Result<Self, Error> {
+        let floats = [p.pass_rate, p.total_reward, p.cumulative_reward];
+        Self::new(p.iteration, floats, [p.tests_fixed, p.tests_broken])
     }
 }
 

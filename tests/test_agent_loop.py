@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import functools
+import gc
 import html.parser
 import itertools
 import json
@@ -14,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -1397,3 +1400,58 @@ def test_a_large_suite_is_shown_cut() -> None:
 
 def test_a_large_suite_is_shown_with_its_failing_tests_first() -> None:
     assert "test_999" in Page(suite_of(999, tests=1_000)._repr_html_()).texts
+
+
+# -- memory and re-entry --------------------------------------------------------------------------
+
+
+class Watched:
+    """A task that can be watched for being let go of."""
+
+
+def test_a_run_that_raised_is_let_go_of() -> None:
+    def broken(history: Sequence[FeedbackEntry], task: object) -> str:
+        raise ConnectionError
+
+    task = Watched()
+    watch = weakref.ref(task)
+    with contextlib.suppress(ConnectionError):
+        AgentTestLoop(run_tests, broken).run(task)
+    del task
+    gc.collect()
+    assert watch() is None
+
+
+def test_an_agent_that_holds_its_loop_is_let_go_of() -> None:
+    class Holder(Watched):
+        loop: AgentTestLoop | None = None
+
+        def __call__(self, history: Sequence[FeedbackEntry], task: object) -> str:
+            return str(len(history))
+
+    holder = Holder()
+    holder.loop = AgentTestLoop(run_tests, holder)
+    holder.loop.run()
+    watch = weakref.ref(holder)
+    del holder
+    gc.collect()
+    assert watch() is None
+
+
+def test_a_finaliser_of_a_task_may_look_at_the_loop() -> None:
+    seen: list[object] = []
+
+    class Curious:
+        def __del__(self) -> None:
+            seen.append(loop.history)
+
+    loop = AgentTestLoop(run_tests, agent)
+    loop.run(Curious())
+    loop.run()
+    gc.collect()
+    assert len(seen) == 1
+
+
+def test_weights_beside_a_strategy_are_refused() -> None:
+    with pytest.raises(ValueError, match="reward_weights and target_ms make the default strategy"):
+        AgentTestLoop(run_tests, agent, reward_weights=RewardWeights(), strategy=Gated())

@@ -640,7 +640,7 @@ def test_a_journal_is_free_again_after_an_exception(tmp_path: Path) -> None:
 def test_a_journal_that_holds_a_run_is_not_written_over(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     loop_on(path, iterations=1).run(TASK)
-    with pytest.raises(StoreError, match=r"already holds a run; go on with resume\(\)"):
+    with pytest.raises(StoreError, match=r"already holds something; go on with resume\(\)"):
         loop_on(path, iterations=1).run(TASK)
 
 

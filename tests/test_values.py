@@ -217,9 +217,13 @@ def test_any_result_goes_through_repr_json_and_pickle(
 
 
 @settings(max_examples=60)
-@given(numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=6, max_size=6))
-def test_any_signal_goes_through_repr_json_and_pickle(numbers):
-    signal = RewardSignal(*numbers)
+@given(
+    shares=st.lists(st.floats(0, 1), min_size=4, max_size=4),
+    progression=st.floats(-1, 1),
+    total=st.floats(allow_nan=False, allow_infinity=False),
+)
+def test_any_signal_goes_through_repr_json_and_pickle(shares, progression, total):
+    signal = RewardSignal(*shares[:2], progression, *shares[2:], total)
     assert eval(repr(signal), vars(testgrad).copy()) == signal
     assert RewardSignal.from_json(signal.to_json()) == signal
     assert pickle.loads(pickle.dumps(signal)) == signal
@@ -311,7 +315,9 @@ OUT_OF_RANGE = [
     row("progression", "finite and >= 0", lambda: RewardWeights(progression=INF)),
     row("coverage", "finite and >= 0", lambda: RewardWeights(coverage=-5e-324)),
     row("speed", "finite and >= 0", lambda: RewardWeights(speed=-INF)),
-    row("pass_rate", "finite", lambda: RewardSignal(NAN, 0, 0, 0, 0, 0)),
+    row("pass_rate", "between 0 and 1", lambda: RewardSignal(NAN, 0, 0, 0, 0, 0)),
+    row("speed_score", "between 0 and 1", lambda: RewardSignal(0, 0, 0, 0, 1.5, 0)),
+    row("progression", "between -1 and 1", lambda: RewardSignal(0, 0, -2, 0, 0, 0)),
     row("total", "finite", lambda: RewardSignal(0, 0, 0, 0, 0, INF)),
     row("coverage", "between 0 and 1", lambda: compute_reward_signal(TESTS, coverage=1.2)),
     row("coverage", "between 0 and 1", lambda: compute_reward_signal(TESTS, coverage=NAN)),

@@ -1,6 +1,6 @@
 """testgrad turns what tests say about code into a reward that a learner can climb."""
 
-from . import batch, errors
+from . import batch, errors, runner
 from ._testgrad import (
     AgentTestLoop,
     Binary,
@@ -74,6 +74,7 @@ __all__ = [
     "progression_reward",
     "reward_trend",
     "run_pytest",
+    "runner",
     "severity_weighted_reward",
     "speed_score",
 ]

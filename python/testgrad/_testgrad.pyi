@@ -782,7 +782,7 @@ class RewardSignal:
         total: What the strategy makes of them.
 
     Raises:
-        ValueError: A number that is NaN or infinite.
+        ValueError: A number outside its range.
     """
     __match_args__: Final[tuple[str, str, str, str, str, str]]
     """

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::{Error, SuiteResult, shared};
-use crate::reward::{RewardSignal, RewardWeights, Strategy, compute_reward_signal};
+use crate::reward::{RewardSignal, RewardWeights, compute_reward_signal};
 
 pub use prompt::{DEFAULT_MAX_CHARS, PromptStyle};
 
@@ -98,17 +98,6 @@ pub fn build_feedback(
     weights: &RewardWeights,
 ) -> Result<FeedbackEntry, Error> {
     let reward = compute_reward_signal(&suite, previous_suite, coverage, target_ms, weights)?;
-    Ok(FeedbackEntry::new(submission, suite, reward))
-}
-
-/// The entry for one submission, with the reward of a strategy.
-pub fn feedback_under(
-    strategy: &Strategy,
-    submission: CodeSubmission,
-    suite: SuiteResult,
-    previous_suite: Option<&SuiteResult>,
-) -> Result<FeedbackEntry, Error> {
-    let reward = strategy.signal(&suite, previous_suite, None)?;
     Ok(FeedbackEntry::new(submission, suite, reward))
 }
 

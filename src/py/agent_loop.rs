@@ -1,329 +1,28 @@
-//! The loop for Python: [`History`], [`AgentTestLoop`], and [`LoopRun`], one run under way.
+//! [`AgentTestLoop`] for Python: what a run is made of, and the ways to begin one.
 //!
-//! The state machine is `crate::agent_loop`; here are its drivers: plain calls in Rust (`LoopRun::drive`), and the
-//! steps by which `testgrad._agent_loop` drives it with `await` and in many threads.
+//! The state machine is `crate::agent_loop`, a run under way is `loop_run`.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
-use pyo3::inspect::PyStaticExpr;
+use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::type_hint_identifier;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::PyDict;
 
-use super::convert::{
-    AgentFn, Awaiting, FloatsOut, Iter, NewArgs, OnIteration, StopWhen, StrategyFn, TestRunner, Tuple,
-    from_json, to_json, with_text,
-};
-use super::enums::wrong_type;
-use super::outcome::{item, place_of};
+use super::convert::{AgentFn, Awaiting, NewArgs, OnIteration, StopWhen, StrategyFn, TestRunner, to_json};
+use super::history::{History, lock, task_json, task_object};
+use super::loop_run::LoopRun;
 use super::reward::built_in;
-use crate::agent_loop::{self as core, AgentLoop, Need, StopReason, StopRules};
-use crate::curve::{self, LearningPoint};
-use crate::feedback::FeedbackEntry;
-use crate::outcome::{SuiteResult, check_range, check_whole};
-use crate::reward::{DEFAULT_TARGET_MS, MultiSignal, RewardSignal, RewardWeights, Strategy};
+use crate::agent_loop::{self as core, AgentLoop, StopRules};
+use crate::outcome::check_whole;
+use crate::reward::{DEFAULT_TARGET_MS, MultiSignal, RewardWeights, Strategy};
 use crate::store::{self, Journal, JournalHeader};
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The entries of a `History`, or of any iterable of entries.
-pub(super) fn entries_of(history: &Bound<'_, PyAny>) -> PyResult<Vec<FeedbackEntry>> {
-    if let Ok(history) = history.cast::<History>() {
-        return Ok(lock(&history.get().state).entries().to_vec());
-    }
-    let mut entries = Vec::new();
-    for (place, entry) in history.try_iter()?.enumerate() {
-        let entry = entry?;
-        match entry.cast::<FeedbackEntry>() {
-            Ok(entry) => entries.push(entry.get().clone()),
-            Err(_) => return Err(wrong_type(&format!("history[{place}]"), "FeedbackEntry", &entry)),
-        }
-    }
-    Ok(entries)
-}
-
-/// All turns of one run: a sequence of `FeedbackEntry` that grows while the run is under way.
-///
-/// Args:
-///     entries: The turns, in order.
-///     task: What the run was asked to do.
-///     stopped_by: Why it ended: "all_passed", "max_iterations", "patience", "max_time", "stop_when",
-///         "interrupted" or "exception"; None while it is under way.
-///     elapsed_s: Its wall time in seconds.
-///     error: The exception that ended it.
-#[pyclass(frozen, module = "testgrad")]
-pub struct History {
-    state: Mutex<core::History>,
-    task: Py<PyAny>,
-    error: Mutex<Option<Py<PyAny>>>,
-    elapsed_s: Mutex<f64>,
-}
-
-impl History {
-    fn of(task: Py<PyAny>, state: core::History, elapsed_s: f64) -> Self {
-        Self { state: Mutex::new(state), task, error: Mutex::new(None), elapsed_s: Mutex::new(elapsed_s) }
-    }
-
-    fn entries(&self) -> Vec<FeedbackEntry> {
-        lock(&self.state).entries().to_vec()
-    }
-}
-
-const STOP_REASONS: [StopReason; 7] = [
-    StopReason::AllPassed,
-    StopReason::MaxIterations,
-    StopReason::Patience,
-    StopReason::MaxTime,
-    StopReason::StopWhen,
-    StopReason::Interrupted,
-    StopReason::Exception,
-];
-
-#[pymethods]
-impl History {
-    /// The columns of `to_numpy`.
-    #[classattr]
-    const COLUMNS: (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str) =
-        ("pass_rate", "severity_score", "progression", "coverage_score", "speed_score", "total");
-
-    #[new]
-    #[pyo3(signature = (entries: "Iterable[FeedbackEntry] | None"=None, *, task: "object"=None,
-                        stopped_by=None, elapsed_s=0.0, error: "BaseException | None"=None))]
-    fn py_new(
-        py: Python<'_>,
-        entries: Option<&Bound<'_, PyAny>>,
-        task: Option<Py<PyAny>>,
-        stopped_by: Option<&str>,
-        elapsed_s: f64,
-        error: Option<Py<PyAny>>,
-    ) -> PyResult<Self> {
-        let mut state = core::History::default();
-        if let Some(entries) = entries {
-            entries_of(entries)?.into_iter().for_each(|entry| state.push(entry));
-        }
-        if let Some(word) = stopped_by {
-            let reason = STOP_REASONS.into_iter().find(|r| r.as_str() == word).ok_or_else(|| {
-                let allowed = STOP_REASONS.map(StopReason::as_str).join(", ");
-                PyValueError::new_err(format!("stopped_by must be one of {allowed}, got {word:?}"))
-            })?;
-            state.stop(Some(reason));
-        }
-        let elapsed_s = check_range("elapsed_s", "finite and >= 0", 0.0.., elapsed_s)?;
-        let history = Self::of(task.unwrap_or_else(|| py.None()), state, elapsed_s);
-        *lock(&history.error) = error;
-        Ok(history)
-    }
-
-    /// What the run was asked to do.
-    #[getter]
-    fn task(&self, py: Python<'_>) -> Py<PyAny> {
-        self.task.clone_ref(py)
-    }
-
-    /// Why the run ended; None while it is under way.
-    #[getter]
-    fn stopped_by(&self) -> Option<&'static str> {
-        lock(&self.state).stopped_by().map(StopReason::as_str)
-    }
-
-    /// The exception that ended the run, if one did.
-    #[getter]
-    fn error(&self, py: Python<'_>) -> Option<Exception> {
-        lock(&self.error).as_ref().map(|e| Exception(e.clone_ref(py)))
-    }
-
-    /// Wall time so far, in seconds.
-    #[getter]
-    fn elapsed_s(&self) -> f64 {
-        *lock(&self.elapsed_s)
-    }
-
-    /// The turn with the highest total, the first of equals; None before the first turn.
-    #[getter]
-    fn best(&self) -> Option<FeedbackEntry> {
-        lock(&self.state).best().cloned()
-    }
-
-    /// One point an iteration: pass rate, total, cumulative reward, tests fixed and broken.
-    fn learning_curve(&self, py: Python<'_>) -> Tuple<LearningPoint> {
-        let entries = self.entries();
-        Tuple(py.detach(|| curve::learning_curve(&entries)))
-    }
-
-    /// The mean gain in pass rate an iteration; None for fewer than two iterations.
-    fn convergence_rate(&self) -> Option<f64> {
-        curve::convergence_rate(lock(&self.state).entries())
-    }
-
-    /// The slope of the total reward over the last `window` (>= 2) iterations; 0.0 for fewer than two.
-    #[pyo3(signature = (window=3))]
-    fn reward_trend(&self, window: i64) -> PyResult<f64> {
-        let window = check_whole("window", ">= 2", 2, window)? as usize;
-        Ok(curve::reward_trend(lock(&self.state).entries(), window)?)
-    }
-
-    /// The rewards as an array.
-    ///
-    /// Returns:
-    ///     float64, shape (n, 6), columns named in `History.COLUMNS`.
-    fn to_numpy(&self) -> FloatsOut {
-        let state = lock(&self.state);
-        let row = |e: &FeedbackEntry| e.reward.components().into_iter().chain([e.reward.total]);
-        FloatsOut::rows(state.entries().iter().flat_map(row).collect(), 6)
-    }
-
-    /// The learning curve as a matplotlib figure; needs the extra `plot`.
-    ///
-    /// Args:
-    ///     ax: The matplotlib axes to draw on; None makes a new figure.
-    ///
-    /// Returns:
-    ///     The axes.
-    #[pyo3(signature = (ax: "Any"=None))]
-    fn plot<'py>(slf: &Bound<'py, Self>, ax: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("testgrad.plot")?.call_method1("plot_history", (slf, ax))
-    }
-
-    /// The entries and why the run ended, as JSON; `from_json` reads it back. The task must be JSON too.
-    #[pyo3(name = "to_json")]
-    fn py_to_json(&self, py: Python<'_>) -> PyResult<String> {
-        let task = task_json(self.task.bind(py))?;
-        to_json(&HistoryJson { task, elapsed_s: self.elapsed_s(), run: lock(&self.state).clone() })
-    }
-
-    /// The history that `to_json` wrote.
-    #[staticmethod]
-    #[pyo3(name = "from_json", signature = (text: "str | bytes"))]
-    fn py_from_json(py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let json: HistoryJson = from_json("History", text)?;
-        Ok(Self::of(task_object(py, &json.task)?, json.run, json.elapsed_s))
-    }
-
-    /// The history in a journal, as far as it got; neither locks nor changes the file.
-    ///
-    /// Raises:
-    ///     FileNotFoundError: There is no such file.
-    ///     StoreError: The file is not a journal, with the line that is wrong.
-    #[staticmethod]
-    #[pyo3(signature = (path))]
-    fn from_journal(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let recovered = py.detach(|| store::jsonl::read(&path))?;
-        let task = recovered.header.as_ref().map(|h| task_object(py, &h.task)).transpose()?;
-        let mut state = core::History::default();
-        recovered.entries.into_iter().for_each(|entry| state.push(entry));
-        state.stop(recovered.stopped_by);
-        Ok(Self::of(task.unwrap_or_else(|| py.None()), state, recovered.elapsed_s))
-    }
-
-    fn __len__(&self) -> usize {
-        lock(&self.state).entries().len()
-    }
-
-    fn __getitem__<'py>(&self, py: Python<'py>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        item(py, "history", &self.entries(), index)
-    }
-
-    /// The place of the first entry equal to `value`.
-    ///
-    /// Raises:
-    ///     ValueError: There is none.
-    #[pyo3(signature = (value: "object"))]
-    fn index(&self, value: &Bound<'_, PyAny>) -> PyResult<usize> {
-        place_of(&self.entries(), value).next().ok_or_else(|| PyValueError::new_err("no such entry"))
-    }
-
-    /// How many entries are equal to `value`.
-    #[pyo3(signature = (value: "object"))]
-    fn count(&self, value: &Bound<'_, PyAny>) -> usize {
-        place_of(&self.entries(), value).count()
-    }
-
-    fn __reversed__(&self) -> Iter<FeedbackEntry> {
-        let mut entries = self.entries();
-        entries.reverse();
-        Iter(entries)
-    }
-
-    fn __iter__(&self) -> Iter<FeedbackEntry> {
-        Iter(self.entries())
-    }
-
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        let Ok(other) = other.cast::<Self>() else { return false };
-        if std::ptr::eq(self, other.get()) {
-            return true;
-        }
-        let mine = lock(&self.state).clone();
-        mine == *lock(&other.get().state)
-    }
-
-    fn __repr__(&self) -> String {
-        let state = lock(&self.state);
-        let best = state.best().map_or_else(String::new, |b| format!(", best reward {:.3}", b.reward.total));
-        let end = state.stopped_by().map_or("under way", StopReason::as_str);
-        format!("<History of {} iterations{best}, {end}>", state.entries().len())
-    }
-
-    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<String> {
-        slf.py().import("testgrad._html")?.call_method1("history_html", (slf,))?.extract()
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<NewArgs<'py>> {
-        let kwargs = PyDict::new(py);
-        kwargs.set_item("entries", PyTuple::new(py, self.entries())?)?;
-        kwargs.set_item("task", self.task(py))?;
-        kwargs.set_item("stopped_by", self.stopped_by())?;
-        kwargs.set_item("elapsed_s", self.elapsed_s())?;
-        Ok(NewArgs(py.get_type::<Self>(), kwargs))
-    }
-}
-
-#[derive(serde::Serialize, serde::Deserialize)]
-struct HistoryJson {
-    task: String,
-    elapsed_s: f64,
-    #[serde(flatten)]
-    run: core::History,
-}
-
-fn task_json(task: &Bound<'_, PyAny>) -> PyResult<String> {
-    let py = task.py();
-    let text = py.import("json")?.call_method1("dumps", (task,)).map_err(|error| {
-        let said = error.value(py).to_string();
-        let problem =
-            PyTypeError::new_err(format!("task must be plain JSON data to be written down: {said}"));
-        problem.set_cause(py, Some(error));
-        problem
-    })?;
-    text.extract()
-}
-
-fn task_object(py: Python<'_>, task: &str) -> PyResult<Py<PyAny>> {
-    Ok(py.import("json")?.call_method1("loads", (task,))?.unbind())
-}
-
-/// `BaseException`, for the stub.
-pub struct Exception(Py<PyAny>);
-
-impl<'py> IntoPyObject<'py> for Exception {
-    type Target = PyAny;
-    type Output = Bound<'py, PyAny>;
-    type Error = PyErr;
-    const OUTPUT_TYPE: PyStaticExpr = type_hint_identifier!("builtins", "BaseException");
-
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        Ok(self.0.into_bound(py))
-    }
-}
-
 /// One of ours, or the caller's own callable.
-enum LoopStrategy {
+pub(super) enum LoopStrategy {
     BuiltIn(Strategy),
     Own(Py<PyAny>),
 }
@@ -335,8 +34,12 @@ impl LoopStrategy {
             Self::BuiltIn(strategy) => to_json(strategy),
             Self::Own(own) => {
                 let own = own.bind(py);
-                let name = own.getattr("__qualname__").or_else(|_| own.get_type().getattr("__qualname__"))?;
-                Ok(format!("own: {name}"))
+                let what = if own.hasattr("__qualname__")? { own.clone() } else { own.get_type().into_any() };
+                let (module, name) = (what.getattr("__module__")?, what.getattr("__qualname__")?);
+                // Of two functions of one name, lambdas above all, the code tells them apart.
+                let code =
+                    own.getattr("__code__").and_then(|code| code.getattr("co_code")?.call_method0("hex"));
+                Ok(format!("own: {module}.{name} {}", code.map_or_else(|_| String::new(), |c| c.to_string())))
             }
         }
     }
@@ -376,14 +79,12 @@ impl LoopStrategy {
 ///     <History of 3 iterations, best reward 0.900, all_passed>
 #[pyclass(frozen, module = "testgrad")]
 pub struct AgentTestLoop {
-    test_runner: Py<PyAny>,
-    agent_fn: Py<PyAny>,
+    pub(super) test_runner: Py<PyAny>,
+    pub(super) agent_fn: Py<PyAny>,
     rules: StopRules,
-    weights: RewardWeights,
-    target_ms: f64,
-    strategy: LoopStrategy,
-    stop_when: Option<Py<PyAny>>,
-    on_iteration: Option<Py<PyAny>>,
+    pub(super) strategy: LoopStrategy,
+    pub(super) stop_when: Option<Py<PyAny>>,
+    pub(super) on_iteration: Option<Py<PyAny>>,
     progress: bool,
     journal: Option<PathBuf>,
     history: Mutex<Option<Py<History>>>,
@@ -411,8 +112,12 @@ impl AgentTestLoop {
         progress: bool,
         journal: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let weights = reward_weights.map(|w| *w).unwrap_or_default();
-        let multi = MultiSignal::new(weights, target_ms)?;
+        let multi = MultiSignal::new(reward_weights.as_ref().map(|w| **w).unwrap_or_default(), target_ms)?;
+        if strategy.is_some() && (reward_weights.is_some() || target_ms != DEFAULT_TARGET_MS) {
+            return Err(PyValueError::new_err(
+                "reward_weights and target_ms make the default strategy; with strategy= give them to the strategy",
+            ));
+        }
         let strategy = match strategy {
             None => LoopStrategy::BuiltIn(multi.into()),
             Some(given) => match built_in(given.0.bind(py)) {
@@ -428,8 +133,6 @@ impl AgentTestLoop {
                 patience.map(|n| check_whole("patience", ">= 1", 1, n)).transpose()?,
                 max_time_s,
             )?,
-            weights,
-            target_ms,
             strategy,
             stop_when: stop_when.map(|f| f.0),
             on_iteration: on_iteration.map(|f| f.0),
@@ -567,10 +270,30 @@ impl AgentTestLoop {
         let has_begun = !state.entries().is_empty();
         let run = this.start(slf, History::of(task, state, recovered.elapsed_s), Some(journal))?;
         // It was killed, perhaps, between its last iteration and the question that follows one.
-        if has_begun {
-            run.ask_stop_when(py)?;
+        if has_begun && let Err(error) = run.ask_stop_when(py) {
+            run.fail(py, error.value(py).as_any())?;
+            return Err(error);
         }
         Ok(run)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.test_runner)?;
+        visit.call(&self.agent_fn)?;
+        visit.call(&self.stop_when)?;
+        visit.call(&self.on_iteration)?;
+        if let LoopStrategy::Own(own) = &self.strategy {
+            visit.call(own)?;
+        }
+        match self.history.try_lock() {
+            Ok(history) => visit.call(&*history),
+            Err(_) => Ok(()), // it is being set, so it is not garbage
+        }
+    }
+
+    fn __clear__(&self) {
+        let history = lock(&self.history).take();
+        drop(history);
     }
 
     fn __repr__(&self) -> String {
@@ -582,9 +305,7 @@ impl AgentTestLoop {
         kwargs.set_item("test_runner", &self.test_runner)?;
         kwargs.set_item("agent_fn", &self.agent_fn)?;
         kwargs.set_item("max_iterations", self.rules.max_iterations)?;
-        kwargs.set_item("reward_weights", self.weights)?;
         kwargs.set_item("strategy", self.strategy_object(py)?)?;
-        kwargs.set_item("target_ms", self.target_ms)?;
         kwargs.set_item("patience", self.rules.patience)?;
         kwargs.set_item("max_time_s", self.rules.max_time_s)?;
         kwargs.set_item("stop_when", &self.stop_when)?;
@@ -617,7 +338,8 @@ impl AgentTestLoop {
         let py = slf.py();
         let before_s = history.elapsed_s();
         let history = Py::new(py, history)?;
-        *lock(&self.history) = Some(history.clone_ref(py));
+        let last = lock(&self.history).replace(history.clone_ref(py));
+        drop(last);
         let strategy = match &self.strategy {
             LoopStrategy::BuiltIn(strategy) => *strategy,
             LoopStrategy::Own(_) => Strategy::default(),
@@ -641,233 +363,5 @@ impl AgentTestLoop {
             before_s,
             cancelled: AtomicBool::new(false),
         })
-    }
-}
-
-/// One run under way: what it needs, and the means to hand it in. Used by the drivers.
-#[pyclass(frozen, module = "testgrad")]
-pub struct LoopRun {
-    owner: Py<AgentTestLoop>,
-    history: Py<History>,
-    turn: Mutex<AgentLoop>,
-    journal: Mutex<Option<Journal>>,
-    bar: Option<Py<PyAny>>,
-    began: Instant,
-    before_s: f64,
-    cancelled: AtomicBool,
-}
-
-#[pymethods]
-impl LoopRun {
-    /// The run's history.
-    #[getter]
-    fn history(&self, py: Python<'_>) -> Py<History> {
-        self.history.clone_ref(py)
-    }
-
-    /// What is needed next: ("code", None), ("tests", the code) or ("nothing", the reason).
-    fn need(&self) -> PyResult<(&'static str, Option<String>)> {
-        Ok(match self.next_need()? {
-            Need::Code => ("code", None),
-            Need::Tests(submission) => ("tests", Some(submission.code.to_string())),
-            Need::Nothing(reason) => ("nothing", Some(reason.as_str().to_owned())),
-        })
-    }
-
-    /// Hands in what the agent returned.
-    #[pyo3(signature = (code: "object"))]
-    fn code(&self, code: &Bound<'_, PyAny>) -> PyResult<()> {
-        if !code.is_instance_of::<PyString>() {
-            return Err(wrong_answer("agent_fn", "str", code));
-        }
-        let state = lock(&self.history.get().state);
-        with_text("code", code, |code| lock(&self.turn).code(&state, code))
-    }
-
-    /// Hands in what the runner returned, and finishes the turn: history, journal, callbacks, stop rules.
-    #[pyo3(signature = (suite: "object"))]
-    fn suite(&self, py: Python<'_>, suite: &Bound<'_, PyAny>) -> PyResult<FeedbackEntry> {
-        let Ok(result) = suite.cast::<SuiteResult>() else {
-            return Err(wrong_answer("test_runner", "SuiteResult", suite));
-        };
-        let owner = self.owner.get();
-        let history = self.history.get();
-        let reward = match &owner.strategy {
-            LoopStrategy::BuiltIn(_) => None,
-            LoopStrategy::Own(own) => {
-                let previous = lock(&history.state).entries().last().map(|e| e.suite_result.clone());
-                let signal = own.bind(py).call1((suite, previous))?;
-                match signal.cast::<RewardSignal>() {
-                    Ok(signal) => Some(*signal.get()),
-                    Err(_) => return Err(wrong_type("what strategy returns", "RewardSignal", &signal)),
-                }
-            }
-        };
-        let entry = {
-            let mut state = lock(&history.state);
-            let entry = lock(&self.turn).suite(&state, result.get().clone(), reward)?;
-            state.push(entry.clone());
-            entry
-        };
-        let elapsed_s = self.elapsed_s();
-        *lock(&history.elapsed_s) = elapsed_s;
-        py.detach(|| match &mut *lock(&self.journal) {
-            Some(journal) => journal.iteration(&entry, elapsed_s),
-            None => Ok(()),
-        })?;
-        if let Some(bar) = &self.bar {
-            bar.call_method1(py, "update", (entry.clone(),))?;
-        }
-        if let Some(on_iteration) = &owner.on_iteration {
-            plain_answer("on_iteration", on_iteration.bind(py).call1((entry.clone(),))?)?;
-        }
-        self.ask_stop_when(py)?;
-        Ok(entry)
-    }
-
-    /// Ends the run because of an exception, which gets the history as its attribute.
-    #[pyo3(signature = (error: "BaseException"))]
-    fn fail(&self, py: Python<'_>, error: &Bound<'_, PyAny>) -> PyResult<()> {
-        let interrupted = error.is_instance_of::<PyKeyboardInterrupt>() || is_cancelled(error)?;
-        let reason = if interrupted { StopReason::Interrupted } else { StopReason::Exception };
-        let history = self.history.get();
-        *lock(&history.error) = Some(error.clone().unbind());
-        // The caller is to see its own exception, not one of a bar that cannot be closed.
-        let _ = self.end(py, reason);
-        // Exceptions without room for attributes still reach the caller; the loop has the history too.
-        let _ = error.setattr("history", &self.history);
-        Ok(())
-    }
-
-    /// Ends the run where it is; a driver in another thread stops at its next step.
-    fn interrupt(&self, py: Python<'_>) -> PyResult<()> {
-        self.cancelled.store(true, Ordering::Release);
-        self.end(py, StopReason::Interrupted)
-    }
-
-    /// Runs to the end with plain callables.
-    fn drive(slf: &Bound<'_, Self>) -> PyResult<Py<History>> {
-        let (py, this) = (slf.py(), slf.get());
-        match this.drive_steps(py).and_then(|()| this.close(py)) {
-            Ok(()) => Ok(this.history.clone_ref(py)),
-            Err(error) => {
-                this.fail(py, error.value(py).as_any())?;
-                Err(error)
-            }
-        }
-    }
-
-    /// Writes the end to the journal and lets go of it; closes the bar.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let journal = lock(&self.journal).take();
-        if let Some(bar) = &self.bar {
-            bar.call_method0(py, "close")?;
-        }
-        let stopped_by = lock(&self.history.get().state).stopped_by();
-        match (journal, stopped_by) {
-            (Some(mut journal), Some(reason)) => Ok(py.detach(|| journal.stopped(reason))?),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Whether it is asyncio's way of saying stop; asyncio is not loaded to find out.
-fn is_cancelled(error: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let modules = error.py().import("sys")?.getattr("modules")?;
-    match modules.get_item("asyncio") {
-        Ok(asyncio) => error.is_instance(&asyncio.getattr("CancelledError")?),
-        Err(_) => Ok(false),
-    }
-}
-
-/// What a callback returned, which must not be something to await: nobody would.
-fn plain_answer<'py>(argument: &str, answer: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    if answer.hasattr("__await__")? {
-        close_coroutine(&answer);
-        return Err(PyTypeError::new_err(format!("{argument} must be a plain function, not an async one")));
-    }
-    Ok(answer)
-}
-
-/// Tells a coroutine that nobody will await it, so that Python does not warn of it.
-fn close_coroutine(answer: &Bound<'_, PyAny>) {
-    let _ = answer.call_method0("close"); // other awaitables have none
-}
-
-/// The `TypeError` for an answer of another type than the loop can use.
-fn wrong_answer(who: &str, must: &str, answer: &Bound<'_, PyAny>) -> PyErr {
-    let hint = match answer.hasattr("__await__") {
-        Ok(true) => {
-            close_coroutine(answer);
-            "; declare it with async def, and use `await loop.arun(task)` or run_many"
-        }
-        _ => "",
-    };
-    let got = answer.get_type().name().map_or_else(|_| "another type".to_owned(), |n| n.to_string());
-    PyTypeError::new_err(format!("{who} must return {must}, got {got}{hint}"))
-}
-
-impl LoopRun {
-    /// Stops the history when the caller's predicate says so.
-    fn ask_stop_when(&self, py: Python<'_>) -> PyResult<()> {
-        if let Some(stop_when) = &self.owner.get().stop_when
-            && plain_answer("stop_when", stop_when.bind(py).call1((&self.history,))?)?.is_truthy()?
-        {
-            let mut state = lock(&self.history.get().state);
-            if !state.entries().last().is_some_and(|e| e.suite_result.all_passed()) {
-                state.stop(Some(StopReason::StopWhen));
-            }
-        }
-        Ok(())
-    }
-
-    fn elapsed_s(&self) -> f64 {
-        self.before_s + self.began.elapsed().as_secs_f64()
-    }
-
-    fn next_need(&self) -> PyResult<Need> {
-        let mut state = lock(&self.history.get().state);
-        Ok(lock(&self.turn).need(&mut state, self.elapsed_s()))
-    }
-
-    fn drive_steps(&self, py: Python<'_>) -> PyResult<()> {
-        let owner = self.owner.get();
-        loop {
-            py.check_signals()?;
-            match self.next_need()? {
-                Need::Code => {
-                    let task = &self.history.get().task;
-                    let code = owner.agent_fn.bind(py).call1((&self.history, task))?;
-                    if self.cancelled.load(Ordering::Acquire) {
-                        return Ok(());
-                    }
-                    self.code(&code)?;
-                }
-                Need::Tests(submission) => {
-                    let suite = owner.test_runner.bind(py).call1((&*submission.code,))?;
-                    if self.cancelled.load(Ordering::Acquire) {
-                        return Ok(());
-                    }
-                    self.suite(py, &suite)?;
-                }
-                Need::Nothing(_) => return Ok(()),
-            }
-        }
-    }
-
-    /// Stops the history unless it has stopped, and lets go of journal and bar without an end line, so that
-    /// the journal can be resumed.
-    fn end(&self, py: Python<'_>, reason: StopReason) -> PyResult<()> {
-        {
-            let mut state = lock(&self.history.get().state);
-            if state.stopped_by().is_none() {
-                state.stop(Some(reason));
-            }
-        }
-        lock(&self.journal).take();
-        match &self.bar {
-            Some(bar) => bar.call_method0(py, "close").map(drop),
-            None => Ok(()),
-        }
     }
 }

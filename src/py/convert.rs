@@ -9,8 +9,8 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use pyo3::{type_hint_identifier, type_hint_subscript};
 use serde::{Deserialize, Serialize};
 
-use super::agent_loop::History;
 use super::enums::wrong_type;
+use super::history::History;
 use crate::feedback::FeedbackEntry;
 use crate::outcome;
 

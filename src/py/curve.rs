@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 
-use super::agent_loop::entries_of;
 use super::convert::{Again, Entries, Tuple, from_json, to_json};
+use super::history::entries_of;
 use super::repr::Call;
 use crate::curve::{self, LearningPoint};
 use crate::outcome::check_whole;
@@ -73,7 +73,8 @@ impl LearningPoint {
 #[pyfunction]
 #[pyo3(signature = (history))]
 pub fn learning_curve(history: Entries<'_>) -> PyResult<Tuple<LearningPoint>> {
-    Ok(Tuple(curve::learning_curve(&entries_of(&history.0)?)))
+    let entries = entries_of(&history.0)?;
+    Ok(Tuple(history.0.py().detach(|| curve::learning_curve(&entries))))
 }
 
 /// The mean gain in pass rate an iteration, (last - first) / (n - 1); None for fewer than two iterations.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::agent_loop::entries_of;
 use super::convert::{Again, Entries, NewArgs, Text, Tuple, from_json, to_json};
+use super::history::entries_of;
 use super::repr::Call;
 use crate::feedback::{self, CodeSubmission, DEFAULT_MAX_CHARS, FeedbackEntry, PromptStyle};
 use crate::outcome::{SuiteResult, check_whole, shared};

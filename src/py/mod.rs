@@ -7,6 +7,8 @@ mod curve;
 mod enums;
 mod errors;
 mod feedback;
+mod history;
+mod loop_run;
 mod outcome;
 mod repr;
 mod reward;
@@ -16,7 +18,7 @@ mod runner;
 #[pyo3::pymodule]
 mod _testgrad {
     #[pymodule_export]
-    use super::agent_loop::{AgentTestLoop, History, LoopRun};
+    use super::agent_loop::AgentTestLoop;
     #[pymodule_export]
     use super::batch::{
         advantages, decoupled_advantages, difficulty_score, difficulty_weights, group_signal,
@@ -26,6 +28,10 @@ mod _testgrad {
     use super::curve::{convergence_rate, learning_curve, reward_trend};
     #[pymodule_export]
     use super::feedback::{build_feedback, extract_failing_tests, infer_strategy};
+    #[pymodule_export]
+    use super::history::History;
+    #[pymodule_export]
+    use super::loop_run::LoopRun;
     #[pymodule_export]
     use super::reward::{
         binary_reward, compute_reward_signal, pass_rate_reward, progression_reward, severity_weighted_reward,

@@ -405,6 +405,12 @@ pub(super) fn place_of<'a, T: PyClass<Frozen = True> + Sync + PartialEq>(
     places.map(|(place, _)| place)
 }
 
+/// The element at a Python index.
+pub(super) fn place_in<T>(values: &[T], index: i64) -> Option<&T> {
+    let place = if index < 0 { index.saturating_add_unsigned(values.len() as u64) } else { index };
+    values.get(usize::try_from(place).ok()?)
+}
+
 /// The element at a Python index, or the tuple of a slice.
 pub(super) fn item<'py, T: Clone + IntoPyObject<'py>>(
     py: Python<'py>,
@@ -419,8 +425,7 @@ pub(super) fn item<'py, T: Clone + IntoPyObject<'py>>(
     let index: i64 = index.extract().map_err(|error: PyErr| {
         if error.is_instance_of::<PyOverflowError>(py) { out_of_range() } else { error }
     })?;
-    let place = if index < 0 { index.saturating_add_unsigned(values.len() as u64) } else { index };
-    match usize::try_from(place).ok().and_then(|place| values.get(place)) {
+    match place_in(values, index) {
         Some(value) => value.clone().into_bound_py_any(py),
         None => Err(out_of_range()),
     }

@@ -131,8 +131,9 @@ impl TryFrom<WeightsJson> for RewardWeights {
 ///     total: What the strategy makes of them.
 ///
 /// Raises:
-///     ValueError: A number that is NaN or infinite.
+///     ValueError: A number outside its range.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "SignalJson")]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, get_all, module = "testgrad"))]
 pub struct RewardSignal {
     /// Share of the active tests that passed, 0..1.
@@ -150,14 +151,18 @@ pub struct RewardSignal {
 }
 
 impl RewardSignal {
-    /// A signal of finite numbers.
+    /// A signal of numbers within their ranges.
     pub fn new(components: [f64; COMPONENTS], total: f64) -> Result<Self, Error> {
-        const NAMES: [&str; COMPONENTS] =
-            ["pass_rate", "severity_score", "progression", "coverage_score", "speed_score"];
-        for (name, value) in NAMES.into_iter().zip(components) {
-            check_range(name, "finite", .., value)?;
-        }
-        Ok(Self::from_parts(components.map(|c| c + 0.0), check_range("total", "finite", .., total)?))
+        let [pass_rate, severity_score, progression, coverage_score, speed_score] = components;
+        let share = |argument, value| check_range(argument, "between 0 and 1", 0.0..=1.0, value);
+        Ok(Self {
+            pass_rate: share("pass_rate", pass_rate)?,
+            severity_score: share("severity_score", severity_score)?,
+            progression: check_range("progression", "between -1 and 1", -1.0..=1.0, progression)?,
+            coverage_score: share("coverage_score", coverage_score)?,
+            speed_score: share("speed_score", speed_score)?,
+            total: check_range("total", "finite", .., total)?,
+        })
     }
 
     #[inline]
@@ -169,6 +174,25 @@ impl RewardSignal {
     /// The components in the order of [`RewardWeights`].
     pub fn components(&self) -> [f64; COMPONENTS] {
         [self.pass_rate, self.severity_score, self.progression, self.coverage_score, self.speed_score]
+    }
+}
+
+#[derive(Deserialize)]
+struct SignalJson {
+    pass_rate: f64,
+    severity_score: f64,
+    progression: f64,
+    coverage_score: f64,
+    speed_score: f64,
+    total: f64,
+}
+
+impl TryFrom<SignalJson> for RewardSignal {
+    type Error = Error;
+
+    fn try_from(s: SignalJson) -> Result<Self, Error> {
+        let components = [s.pass_rate, s.severity_score, s.progression, s.coverage_score, s.speed_score];
+        Self::new(components, s.total)
     }
 }
 

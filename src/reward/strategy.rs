@@ -3,7 +3,7 @@
 //! The components are always filled in; a strategy decides only `total`. Each is a plain value, the same
 //! for one suite and for arrays of them.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{
     COMPONENTS, DEFAULT_TARGET_MS, RewardSignal, RewardWeights, check_coverage, check_target, scalar,
@@ -11,22 +11,22 @@ use super::{
 use crate::outcome::{Error, SuiteResult, Tally, check_range};
 
 /// 1.0 when all tests passed, else 0.0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, module = "testgrad"))]
 pub struct Binary {}
 
 /// The pass rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, module = "testgrad"))]
 pub struct PassRate {}
 
 /// The severity score.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, module = "testgrad"))]
 pub struct SeverityWeighted {}
 
 /// The progression: it telescopes, so its sum over a run is the final pass rate and stalling earns nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, module = "testgrad"))]
 pub struct Progression {}
 
@@ -38,7 +38,7 @@ pub struct Progression {}
 ///
 /// Raises:
 ///     ValueError: A target that is not finite and > 0.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, get_all, module = "testgrad"))]
 pub struct MultiSignal {
     /// How much each component counts.
@@ -60,7 +60,7 @@ pub struct MultiSignal {
 ///
 /// Raises:
 ///     ValueError: A target that is not finite and > 0, or weights of which pass_rate and severity are both 0.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, get_all, module = "testgrad"))]
 pub struct Gated {
     /// How much each component counts; progression is not used.
@@ -82,7 +82,7 @@ pub struct Gated {
 ///
 /// Raises:
 ///     ValueError: A threshold outside 0..1, a target that is not finite and > 0.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, get_all, module = "testgrad"))]
 pub struct Curriculum {
     /// The previous pass rate from which the multi-signal sum counts, 0..1.
@@ -182,7 +182,7 @@ macro_rules! hash_by_bits {
 hash_by_bits!(MultiSignal, Gated, Curriculum);
 
 /// Any of the strategies.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "strategy", rename_all = "snake_case")]
 pub enum Strategy {
     /// See [`Binary`].

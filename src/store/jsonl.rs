@@ -69,7 +69,7 @@ impl Journal {
         let mut journal = Self::lock(path, true)?;
         let mut bytes = Vec::new();
         journal.file.read_to_end(&mut bytes).map_err(Error::io(path, "read"))?;
-        if bytes.contains(&b'\n') {
+        if bytes.contains(&b'\n') || !is_start_of_header(&bytes) {
             return Err(Error::NotEmpty { path: path.to_owned() });
         }
         journal.cut(0)?;
@@ -153,10 +153,20 @@ impl Journal {
     }
 }
 
+/// Whether bytes without a line end can be what a killed run left of its header: nothing else may be cut off.
+fn is_start_of_header(bytes: &[u8]) -> bool {
+    const START: &[u8] = br#"{"kind":"header","#;
+    bytes.starts_with(START) || START.starts_with(bytes)
+}
+
 /// Reads a journal without locking or changing it.
 pub fn read(path: &Path) -> Result<Recovered, Error> {
     let bytes = std::fs::read(path).map_err(Error::io(path, "read"))?;
     let whole_lines = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |newline| newline + 1);
+    if whole_lines == 0 && !is_start_of_header(&bytes) {
+        let problem = "not a journal".to_owned();
+        return Err(Error::Broken { path: path.to_owned(), line: 1, problem });
+    }
     read_lines(path, bytes.get(..whole_lines).unwrap_or_default())
 }
 
@@ -259,6 +269,16 @@ mod tests {
         assert!(matches!(Journal::recover(&path), Err(Error::InUse { .. })));
         drop(first);
         assert!(matches!(Journal::create(&path, header()), Err(Error::NotEmpty { .. })));
+    }
+
+    #[test]
+    fn a_file_that_is_no_journal_is_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.json");
+        std::fs::write(&path, "{\"precious\": 1}").unwrap();
+        assert!(matches!(Journal::create(&path, header()), Err(Error::NotEmpty { .. })));
+        assert!(matches!(read(&path), Err(Error::Broken { line: 1, .. })));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"precious\": 1}");
     }
 
     #[test]

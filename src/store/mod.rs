@@ -28,7 +28,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// It already holds a run.
-    #[error("journal {}: already holds a run; go on with resume() or choose another path", path.display())]
+    #[error("journal {}: already holds something; go on with resume() if it is a run, or choose another path", path.display())]
     NotEmpty {
         /// The file.
         path: PathBuf,
