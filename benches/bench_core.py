@@ -170,7 +170,8 @@ def loop() -> list[Row]:
 
     whole = tg.AgentTestLoop(runner, agent, iterations)
     added = (best_of(whole.run, repeat=5) - best_of(bare, repeat=5)) / iterations
-    reading = best_of(tg.AgentTestLoop(runner, reading_agent, iterations).run, repeat=3) / iterations
+    reads = tg.AgentTestLoop(runner, reading_agent, iterations)
+    reading = best_of(reads.run, repeat=3) / iterations
     return [
         ("the loop adds, microseconds an iteration (10 tests)", added * 1e6, "< 5"),
         ("with an agent that reads history[-1], all in all", reading * 1e6, ""),
@@ -236,7 +237,8 @@ def holds(value: float, bound: str) -> bool:
         return True
     how, limit = bound.split()
     number = float(limit)
-    return {">=": value >= number, ">": value > number, "<": value < number, "<=": value <= number}[how]
+    kept = {">=": value >= number, ">": value > number, "<": value < number, "<=": value <= number}
+    return kept[how]
 
 
 def main() -> int:

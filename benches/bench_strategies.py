@@ -31,7 +31,7 @@ from testgrad.agents import RepairAgent, SearchExhausted
 
 ROOT = Path(__file__).resolve().parent.parent
 TASKS = ROOT.parent / "shared" / "data" / "tasks" / "quixbugs.jsonl.gz"
-TIMEOUT_S = 2.0
+TIMEOUT_S = 1.0
 RESOLUTION = 0.005
 STRATEGIES = {
     "binary": tg.Binary(),

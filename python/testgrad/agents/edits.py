@@ -29,6 +29,7 @@ EXPRESSION_KINDS: dict[str, tuple[float, Callable[[Spot], Iterator[Replacement]]
     "condition": (0.6, operators.condition),
     "constant": (0.9, operators.constant),
     "name": (1.0, values.name),
+    "target": (0.35, values.target),
     "callee": (0.7, values.callee),
     "attribute": (0.7, values.attribute),
     "off_by_one": (0.7, values.off_by_one),
@@ -40,22 +41,17 @@ EXPRESSION_KINDS: dict[str, tuple[float, Callable[[Spot], Iterator[Replacement]]
     "result": (0.45, values.result),
     "clamped": (0.3, values.clamped),
 }
-STATEMENT_KINDS: dict[
-    str, tuple[float, Callable[[Program, Site], Iterator[statements.Splice]]]
-] = {
+STATEMENT_KINDS: dict[str, tuple[float, Callable[[Program, Site], Iterator[statements.Splice]]]] = {
     "dropped": (0.3, statements.dropped),
     "reordered": (0.3, statements.reordered),
     "augmented": (0.8, statements.augmented),
     "rephrased": (0.3, statements.rephrased),
     "added": (0.3, statements.added),
 }
-PRIORS = {
-    name: prior for name, (prior, _) in [*EXPRESSION_KINDS.items(), *STATEMENT_KINDS.items()]
-}
-_CROWDING = 0.6
+PRIORS = {name: prior for name, (prior, _) in [*EXPRESSION_KINDS.items(), *STATEMENT_KINDS.items()]}
+_CROWDING = 0.4
 """0: every edit of a kind weighs the same; 1: a kind's weight is shared among its edits."""
 _TIE_BREAK = 0.2
-_LOOP_RISK = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +67,19 @@ class Edit:
     """Whether the new text may need parentheses where it stands."""
 
 
-def edits_of(program: Program, site: Site, seed: int) -> dict[str, list[Edit]]:
-    """The edits of one statement by kind, the likeliest first, ties broken by the seed."""
+def edits_of(
+    program: Program, site: Site, seed: int, *, loop_risk: float = 0.5
+) -> dict[str, list[Edit]]:
+    """The edits of one statement by kind, the likeliest first, ties broken by the seed.
+
+    Args:
+        program: the program to edit.
+        site: one of its statements.
+        seed: breaks ties.
+        loop_risk: factor for edits that can make a ``while`` loop endless.
+    """
     found: dict[str, dict[tuple[int, int, str], tuple[float, bool]]] = {}
-    for kind, first, last, text, weight, is_loose in _raw_edits(program, site):
+    for kind, first, last, text, weight, is_loose in _raw_edits(program, site, loop_risk):
         bucket = found.setdefault(kind, {})
         known = bucket.get((first, last, text))
         if known is None or known[0] < weight:
@@ -93,23 +98,23 @@ def edits_of(program: Program, site: Site, seed: int) -> dict[str, list[Edit]]:
 
 
 def _raw_edits(
-    program: Program, site: Site
+    program: Program, site: Site, loop_risk: float
 ) -> Iterator[tuple[str, int, int, str, float, bool]]:
     for spot in spots_of(program, site, headers(site.node)):
         first, last = program.span(spot.node)
         before = spot.text
-        risk = _LOOP_RISK if _governs_loop(site, spot) else 1.0
+        risk = loop_risk if _governs_loop(site) else 1.0
         for kind, (_, generator) in EXPRESSION_KINDS.items():
             for text, weight in generator(spot):
                 if text != before:
                     yield kind, first, last, text, weight * risk, spot.is_loose(text)
     for kind, (_, statement_generator) in STATEMENT_KINDS.items():
         for first, last, text, weight in statement_generator(program, site):
-            risk = _LOOP_RISK if kind != "added" and _feeds_loop(site) else 1.0
+            risk = loop_risk if kind != "added" and _feeds_loop(site) else 1.0
             yield kind, first, last, text, weight * risk, False
 
 
-def _governs_loop(site: Site, spot: Spot) -> bool:
+def _governs_loop(site: Site) -> bool:
     return isinstance(site.node, ast.While) or _feeds_loop(site)
 
 
@@ -144,16 +149,16 @@ def apply(program: Program, edit: Edit) -> tuple[str, Identity] | None:
     return plain
 
 
-_TOKEN = re.compile(r"\w+|[^\w\s]+|\s+")
+_TOKEN = re.compile(r"\w+|[-+*/%<>=!&|^:]+|\s+|.")
 
 
 def describe_edit(before: str, after: str) -> str:
-    """One line that says what changed between two versions: ``line 12: '<' -> '<='``.
+    r"""One line that says what changed between two versions: ``line 12: '<' -> '<='``.
 
     Of several changed places the first is shown and the rest are counted.
 
     Example:
-        >>> describe_edit("if a < b:\\n    pass\\n", "if a <= b:\\n    pass\\n")
+        >>> describe_edit("if a < b:\\n    pass\n", "if a <= b:\\n    pass\n")
         "line 1: '<' -> '<='"
     """
     old, new = before.splitlines(), after.splitlines()
@@ -188,6 +193,15 @@ def _core(old: str, new: str) -> tuple[str, str]:
     end = 0
     while end < min(len(a), len(b)) - start and a[-1 - end] == b[-1 - end]:
         end += 1
-    if start + end in (len(a), len(b)):  # nothing on one side: show a neighbour too
-        start = max(start - 2, 0)
+    if start + end in (len(a), len(b)) and start:  # nothing on one side: show a neighbour too
+        start -= 2 if a[start - 1].isspace() and start > 1 else 1
+    while end and not (
+        _is_balanced(a[start : len(a) - end]) and _is_balanced(b[start : len(b) - end])
+    ):
+        end -= 1
     return "".join(a[start : len(a) - end]).strip(), "".join(b[start : len(b) - end]).strip()
+
+
+def _is_balanced(tokens: list[str]) -> bool:
+    text = "".join(tokens)
+    return all(text.count(one) == text.count(other) for one, other in ("()", "[]", "{}"))

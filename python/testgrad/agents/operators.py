@@ -22,8 +22,8 @@ _COMPARISONS: dict[str, tuple[tuple[str, float], ...]] = {
     "not in": (("in", 1.0),),
 }
 AUGMENTED: dict[str, tuple[tuple[str, float], ...]] = {
-    "+": (("-", 1.0), ("*", 0.3)),
-    "-": (("+", 1.0), ("*", 0.2), ("//", 0.05)),
+    "+": (("-", 1.0), ("*", 0.5)),
+    "-": (("+", 1.0), ("*", 0.3), ("//", 0.05)),
     "*": (("/", 0.5), ("+", 0.5), ("**", 0.4), ("//", 0.3), ("-", 0.2)),
     "/": (("//", 1.0), ("*", 0.9), ("%", 0.2)),
     "//": (("/", 1.0), ("%", 0.6), ("*", 0.6)),
@@ -77,9 +77,7 @@ def _operator_span(program: Program, left: ast.AST, right: ast.AST, symbol: str)
     return first + before, first + before + len(match.group())
 
 
-def _with_operator(
-    spot: Spot, left: ast.AST, right: ast.AST, symbol: str, new: str
-) -> str | None:
+def _with_operator(spot: Spot, left: ast.AST, right: ast.AST, symbol: str, new: str) -> str | None:
     first, last = _operator_span(spot.program, left, right, symbol)
     if first == last:
         return None

@@ -7,17 +7,16 @@ text and keep everything around it. Knows nothing of edits, tests or rewards.
 from __future__ import annotations
 
 import ast
-import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-Identity = tuple[bytes, ...]
+Identity = tuple[int, ...]
 
-_CONTAINER_METHODS = frozenset(
-    "append extend insert pop popleft appendleft add update remove discard sort items keys values"
-    " count index setdefault get clear reverse".split()
+_CONTAINER_METHODS = re.compile(
+    "append|extend|insert|pop|popleft|appendleft|add|update|remove|discard|sort|items|keys|values"
+    "|count|index|setdefault|get|clear|reverse"
 )
 _NUMERIC = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.LShift, ast.RShift, ast.BitAnd)
 _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -26,7 +25,7 @@ _REUSABLE = (ast.Compare, ast.Call, ast.Subscript, ast.Attribute, ast.Constant)
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Scope:
     """The names of one function, and what the program seems to keep in them."""
 
@@ -90,7 +89,7 @@ class Site:
     @property
     def loop_end(self) -> int:
         """Last line of the outermost loop around the statement; 0 outside loops."""
-        return self.loops[0].end_lineno or 0 if self.loops else 0
+        return (self.loops[0].end_lineno or 0) if self.loops else 0
 
 
 class Program:
@@ -107,6 +106,8 @@ class Program:
         self._digests = [_digest(node) for node in self.tree.body]
         self.module = Scope(self.tree, "", None)
         self.sites: list[Site] = []
+        self.memory: dict[int, object] = {}
+        """What others have found out about a scope, by its `id`."""
         self._expressions: dict[int, dict[str, ast.expr]] = {}
         _Collector(self).collect()
 
@@ -176,12 +177,13 @@ class Program:
 
     def _first_byte(self, node: ast.stmt) -> int:
         decorators = getattr(node, "decorator_list", ())
-        line = min([node.lineno, *(decorator.lineno for decorator in decorators)])
+        line: int = min([node.lineno, *(decorator.lineno for decorator in decorators)])
         return self._lines[line - 1] + node.col_offset
 
 
-def _digest(node: ast.AST) -> bytes:
-    return hashlib.blake2b(ast.dump(node).encode(errors="replace"), digest_size=12).digest()
+def _digest(node: ast.AST) -> int:
+    """A number that tells trees apart within this process."""
+    return hash(ast.dump(node))
 
 
 def headers(node: ast.stmt) -> list[ast.expr]:
@@ -286,7 +288,9 @@ class _Collector:
                 scope.kinds.setdefault((alias.asname or alias.name).split(".")[0], "object")
             return
         if isinstance(node, ast.With | ast.AsyncWith):
-            targets: list[ast.AST] = [item.optional_vars for item in node.items if item.optional_vars]
+            targets: list[ast.AST] = [
+                item.optional_vars for item in node.items if item.optional_vars
+            ]
         else:
             targets = list(headers(node))
         for target in targets:
@@ -313,7 +317,9 @@ def _note_use(node: ast.AST, kinds: dict[str, str]) -> None:
         case ast.Call(func=ast.Name(id="range"), args=arguments):
             for argument in arguments:
                 note(argument, "number")
-        case ast.Call(func=ast.Name(id="len" | "sorted" | "sum" | "enumerate"), args=[argument, *_]):
+        case ast.Call(
+            func=ast.Name(id="len" | "sorted" | "sum" | "enumerate"), args=[argument, *_]
+        ):
             note(argument, "container")
         case ast.Call(func=function):
             note(function, "callable")
@@ -323,7 +329,7 @@ def _note_use(node: ast.AST, kinds: dict[str, str]) -> None:
                 for bound in (index.lower, index.upper):
                     note(bound or node, "number")
         case ast.Attribute(value=value, attr=attribute):
-            note(value, "container" if attribute in _CONTAINER_METHODS else "object")
+            note(value, "container" if _CONTAINER_METHODS.fullmatch(attribute) else "object")
         case ast.comprehension(iter=iterable):
             note(iterable, "container")
         case ast.BinOp(left=left, op=operator, right=right) if isinstance(operator, _NUMERIC):
@@ -374,7 +380,9 @@ def guess(node: ast.AST, kinds: dict[str, str]) -> str | None:
             return "container"
         case ast.Call(func=ast.Name(id="len" | "int" | "float" | "abs" | "sum" | "ord" | "round")):
             return "number"
-        case ast.Call(func=ast.Name(id="list" | "set" | "dict" | "tuple" | "sorted" | "range" | "str")):
+        case ast.Call(
+            func=ast.Name(id="list" | "set" | "dict" | "tuple" | "sorted" | "range" | "str")
+        ):
             return "container"
         case ast.Subscript(slice=ast.Slice()):
             return "container"

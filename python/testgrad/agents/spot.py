@@ -72,7 +72,9 @@ class Spot:
 
     def others(self) -> dict[str, ast.expr]:
         """The larger expressions of the same function by text, without those that are here."""
-        inside = {self.program.text(child) for child in walk(self.node) if isinstance(child, ast.expr)}
+        inside = {
+            self.program.text(child) for child in walk(self.node) if isinstance(child, ast.expr)
+        }
         found = self.program.expressions(self.site.scope)
         return {
             text: node
@@ -93,9 +95,7 @@ def spots_of(program: Program, site: Site, tops: list[ast.expr]) -> Iterator[Spo
     """The spots of some expressions of a statement, in order of the text."""
     names = site.scope.visible(site.node.lineno, site.loop_end)
     for top in tops:
-        slot = next(
-            (name for name, value in ast.iter_fields(site.node) if value is top), "value"
-        )
+        slot = next((name for name, value in ast.iter_fields(site.node) if value is top), "value")
         yield from _spots(program, site, top, site.node, slot, names)
 
 
@@ -108,9 +108,7 @@ def _spots(
         yield from _children(program, site, node, [*own, *names] if own else names)
 
 
-def _children(
-    program: Program, site: Site, node: ast.AST, names: list[str]
-) -> Iterator[Spot]:
+def _children(program: Program, site: Site, node: ast.AST, names: list[str]) -> Iterator[Spot]:
     for field, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.expr):

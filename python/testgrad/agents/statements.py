@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from testgrad.agents.facts import facts_of
 from testgrad.agents.operators import AUGMENTED
 from testgrad.agents.source import Program, Site, headers, walk
 
@@ -22,12 +23,6 @@ _COMPOUND = (
     ast.Nonlocal,
     ast.Pass,
 )
-_FILL = {
-    "set": ("add",),
-    "list": ("append",),
-    "dict": (),
-    "deque": ("append",),
-}
 
 
 def dropped(program: Program, site: Site) -> Iterator[Splice]:
@@ -69,11 +64,13 @@ def _reindented(program: Program, block: list[ast.stmt], column: int) -> str | N
 
 def _shifted(text: str, old: int, new: int) -> str:
     lines = text.splitlines(keepends=True)
-    return "".join(" " * new + line[old:] if line[:old].isspace() or not old else line for line in lines)
+    return "".join(
+        " " * new + line[old:] if line[:old].isspace() or not old else line for line in lines
+    )
 
 
 def reordered(program: Program, site: Site) -> Iterator[Splice]:
-    """The statement swapped with the next one, or moved out of its block or into the block before."""
+    """The statement swapped with the next one, or moved out of its block or into the last one."""
     node, block, index = site.node, site.block, site.index
     lines = program.whole_lines(node)
     if isinstance(node, _COMPOUND) or lines is None:
@@ -175,18 +172,21 @@ def added(program: Program, site: Site) -> Iterator[Splice]:
     for place in places:
         missing = "" if not place or program.data[place - 1 : place] == b"\n" else "\n"
         for text, weight in _statements(program, site):
-            yield place, place, f"{missing}{indent}{text}\n", weight
+            block = text.replace("\n", f"\n{indent}")
+            yield place, place, f"{missing}{indent}{block}\n", weight
 
 
 def _statements(program: Program, site: Site) -> Iterator[tuple[str, float]]:
     scope, line = site.scope, site.node.end_lineno or site.node.lineno
     names = [n for n in scope.visible(line, site.loop_end) if scope.kind(n) != "callable"]
-    facts = _facts(program, site)
+    facts = facts_of(program, scope)
+    current = _loop_names(site)
     for collection, method in facts.unfilled:
         if collection in names:
             for name in names:
                 if name != collection:
-                    yield f"{collection}.{method}({name})", 1.0
+                    weight = 3.0 if name in current or not current else 1.5
+                    yield f"{collection}.{method}({name})", weight
     for call, argument in facts.calls:
         holder = call.split(".", 1)[0]
         for name in names:
@@ -202,91 +202,12 @@ def _statements(program: Program, site: Site) -> Iterator[tuple[str, float]]:
         for name in scope.parameters:
             if scope.kind(name) in ("container", None):
                 for value in facts.results:
-                    yield f"if not {name}: return {value}", 0.15
+                    yield f"if not {name}:\n    return {value}", 0.15
 
 
-class _Facts:
-    """What the statements of one function do with its names."""
-
-    def __init__(self) -> None:
-        self.unfilled: list[tuple[str, str]] = []
-        self.calls: list[tuple[str, str]] = []
-        self.stale: list[str] = []
-        self.results: list[str] = []
-
-
-def _facts(program: Program, site: Site) -> _Facts:
-    facts = _Facts()
-    created: dict[str, str] = {}
-    filled: set[str] = set()
-    bound: dict[str, int] = {}
-    read_in_loop: dict[str, None] = {}
-    results: dict[str, None] = {}
-    for other in program.sites:
-        if other.scope is not site.scope and other.scope.outer is not site.scope:
-            if other.scope is not site.scope.outer:
-                continue
-        looping = bool(other.loops)
-        if isinstance(other.node, ast.Return) and other.node.value is not None:
-            results.setdefault(program.text(other.node.value))
-        for top in headers(other.node):
-            for child in walk(top):
-                if isinstance(child, ast.Name):
-                    if isinstance(child.ctx, ast.Store):
-                        bound[child.id] = bound.get(child.id, 0) + (2 if looping else 1)
-                    elif looping:
-                        read_in_loop.setdefault(child.id)
-                elif isinstance(child, ast.Call):
-                    _note_call(program, child, facts, filled)
-                elif isinstance(child, ast.Subscript) and isinstance(child.ctx, ast.Store):
-                    filled.add(program.text(child.value))
-        match other.node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                kind = _empty(value)
-                if kind:
-                    created[name] = kind
-            case ast.For(iter=iterable):
-                for child in walk(iterable):
-                    if isinstance(child, ast.Name):
-                        read_in_loop.setdefault(child.id)
-    results.update(dict.fromkeys(("[]", "None", "0", "False")))
-    facts.results = [text for text in results if len(text) < 30]
-    for name, kind in created.items():
-        if name not in filled:
-            facts.unfilled += [(name, method) for method in _FILL[kind]]
-    facts.stale = [name for name in read_in_loop if bound.get(name) == 1 and name not in created]
-    facts.stale += [name for name in bound if bound[name] == 1 and name in _initial(program, site)]
-    facts.stale = list(dict.fromkeys(facts.stale))
-    facts.calls = list(dict.fromkeys(facts.calls))
-    return facts
-
-
-def _initial(program: Program, site: Site) -> set[str]:
-    """Names set to a constant before any loop: often the start value of a running variable."""
-    found = set()
-    for other in program.sites:
-        if other.scope is site.scope and not other.loops:
-            match other.node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant()):
-                    found.add(name)
-    return found
-
-
-def _note_call(program: Program, call: ast.Call, facts: _Facts, filled: set[str]) -> None:
-    match call:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method), args=[argument]):
-            if method in ("append", "add", "extend", "update", "insert", "appendleft"):
-                filled.add(name)
-                facts.calls.append((f"{name}.{method}", program.text(argument)))
-
-
-def _empty(value: ast.expr) -> str | None:
-    match value:
-        case ast.List(elts=[]):
-            return "list"
-        case ast.Dict(keys=[]):
-            return "dict"
-        case ast.Call(func=ast.Name(id="set" | "list" | "dict" | "deque" as name), args=[]):
-            return name
-        case _:
-            return None
+def _loop_names(site: Site) -> set[str]:
+    """What the innermost loop around the statement runs over."""
+    if site.loops and isinstance(site.loops[-1], ast.For):
+        nodes = ast.walk(site.loops[-1].target)
+        return {node.id for node in nodes if isinstance(node, ast.Name)}
+    return set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from testgrad.agents.spot import Replacement, Spot, enclosed
 
@@ -36,6 +37,7 @@ _FAMILIES = (
     "heappush heappop heapify heappushpop heapreplace",
     "sin cos tan",
     "log exp",
+    "ValueError TypeError KeyError IndexError",
 )
 _SIBLINGS: dict[str, list[str]] = {}
 for _family in _FAMILIES:
@@ -43,7 +45,8 @@ for _family in _FAMILIES:
         _others = [other for other in _family.split() if other != _name]
         _SIBLINGS[_name] = list(dict.fromkeys([*_SIBLINGS.get(_name, []), *_others]))
 _OPPOSITES = (
-    "left right,first last,min max,start end,start stop,low high,lo hi,lower upper,prev next,up down,"
+    "left right,first last,min max,start end,start stop,low high,lo hi,lower upper,prev next,"
+    "up down,"
     "in out,incoming outgoing,before after,source target,head tail,row col,width height,x y,"
     "key value,begin end,old new,parent child,top bottom,front back,add remove,push pop"
 )
@@ -86,7 +89,7 @@ _RESULTS = frozenset({"Return.value", "Yield.value"})
 
 
 def opposite(name: str) -> str | None:
-    """The name with its first word that has an opposite replaced: ``left_child``, ``right_child``."""
+    """The name with its first word that has an opposite replaced; None when none has."""
     words = re.split(r"(_|(?<=[a-z])(?=[A-Z]))", name)
     for index, word in enumerate(words):
         if word.lower() in _SWAPS:
@@ -101,7 +104,7 @@ def name(spot: Spot) -> Iterator[Replacement]:
     node = spot.node
     if not isinstance(node, ast.Name) or node.id in ("self", "cls"):
         return
-    if spot.slot == "Call.func":
+    if spot.slot == "Call.func" or not spot.is_read():
         return
     mine, scope = spot.site.scope.kind(node.id), spot.site.scope
     reverse = opposite(node.id)
@@ -110,9 +113,20 @@ def name(spot: Spot) -> Iterator[Replacement]:
             continue
         theirs = scope.kind(other)
         weight = 1.0 if theirs == mine else 0.6 if None in (mine, theirs) else 0.15
-        if not spot.is_read():
-            weight *= 0.3
         yield other, weight * (2.0 if other == reverse else 1.0)
+
+
+def target(spot: Spot) -> Iterator[Replacement]:
+    """Another target of an assignment: a visible name or an item used in the function."""
+    if spot.is_read() or isinstance(spot.node, ast.Tuple | ast.List | ast.Starred):
+        return
+    mine = spot.kind(spot.node)
+    for other in dict.fromkeys(spot.names):
+        if other not in ("self", "cls", spot.text):
+            yield other, 0.5 if spot.site.scope.kind(other) == mine else 0.25
+    for text, found in spot.others().items():
+        if isinstance(found, ast.Subscript) and not isinstance(found.slice, ast.Slice):
+            yield text, 1.0 if isinstance(spot.node, ast.Subscript) else 0.3
 
 
 def callee(spot: Spot) -> Iterator[Replacement]:
@@ -176,7 +190,7 @@ def arguments(spot: Spot) -> Iterator[Replacement]:
         items = node.elts
     else:
         return
-    for one, other in zip(items, items[1:], strict=False):
+    for one, other in pairwise(items):
         yield _exchanged(spot, one, other), 1.0
     if len(items) > 2:
         yield _exchanged(spot, items[0], items[-1]), 0.5
@@ -290,7 +304,8 @@ def combined(spot: Spot) -> Iterator[Replacement]:
 
 def _compared_with(spot: Spot) -> set[str]:
     """Names that the function compares with the expression."""
-    text, found = spot.text, set()
+    text = spot.text
+    found: set[str] = set()
     for other in spot.program.expressions(spot.site.scope).values():
         if isinstance(other, ast.Compare):
             sides = [spot.program.text(side) for side in (other.left, *other.comparators)]
@@ -306,19 +321,17 @@ def borrowed(spot: Spot) -> Iterator[Replacement]:
         return
     if spot.slot in ("Call.func", "Expr.value", "Attribute.value", "For.target", *_RESULTS):
         return
-    reading = spot.is_read()
+    if not spot.is_read():
+        return
     for text, other in spot.others().items():
         theirs = spot.kind(other)
-        if not reading:
-            if isinstance(other, ast.Subscript) and not isinstance(other.slice, ast.Slice):
-                yield text, 0.7
-        elif isinstance(node, ast.Name):
+        if isinstance(node, ast.Name):
             simple = isinstance(other, ast.Subscript | ast.Attribute)
             same = 1.0 if mine == theirs else 0.5 if None in (mine, theirs) else 0.1
             yield text, same * (0.4 if simple else 0.15)
         elif type(other) is type(node):
             yield text, 0.5
-    if reading and not isinstance(node, ast.Name):
+    if not isinstance(node, ast.Name):
         for other_name in dict.fromkeys(spot.names):
             theirs = spot.site.scope.kind(other_name)
             same = 1.0 if mine == theirs else 0.5 if None in (mine, theirs) else 0.1

@@ -41,7 +41,9 @@ def test_hls_to_rgb_undoes_rgb_to_hls(rgb):
 
 
 def test_yiq_to_rgb_undoes_rgb_to_yiq():
-    assert solution.yiq_to_rgb(*solution.rgb_to_yiq(0.2, 0.4, 0.4)) == pytest.approx((0.2, 0.4, 0.4))
+    assert solution.yiq_to_rgb(*solution.rgb_to_yiq(0.2, 0.4, 0.4)) == pytest.approx(
+        (0.2, 0.4, 0.4)
+    )
 
 
 def test_rgb_to_yiq_of_white_has_no_chrominance():

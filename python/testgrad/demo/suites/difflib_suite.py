@@ -73,6 +73,12 @@ def test_close_matches_are_limited():
 
 
 @pytest.mark.minor
+def test_no_close_matches_cannot_be_asked_for():
+    with pytest.raises(ValueError, match="n must"):
+        solution.get_close_matches("a", ["a"], n=0)
+
+
+@pytest.mark.minor
 def test_a_cutoff_beyond_one_is_refused():
     with pytest.raises(ValueError, match="cutoff"):
         solution.get_close_matches("a", ["a"], cutoff=1.5)

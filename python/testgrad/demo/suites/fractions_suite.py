@@ -56,7 +56,8 @@ def test_a_negative_power_turns_over():
 
 
 @pytest.mark.parametrize(
-    ("value", "rounded"), [("7/4", 2), ("5/4", 1), ("3/2", 2), ("7/2", 4), ("5/2", 2), ("-3/2", -2)]
+    ("value", "rounded"),
+    [("7/4", 2), ("7/5", 1), ("3/2", 2), ("7/2", 4), ("5/2", 2), ("-3/2", -2), ("3/5", 1)],
 )
 def test_round_takes_halves_to_the_even_side(value, rounded):
     assert round(Fraction(value)) == rounded

@@ -8,7 +8,7 @@ from solution import getopt, gnu_getopt
 
 @pytest.mark.critical
 def test_short_options():
-    assert getopt("-a -b value x y".split(), "ab:") == (
+    assert getopt(["-a", "-b", "value", "x", "y"], "ab:") == (
         [("-a", ""), ("-b", "value")],
         ["x", "y"],
     )
@@ -20,7 +20,7 @@ def test_short_options_can_stand_together():
 
 @pytest.mark.critical
 def test_long_options():
-    assert getopt("--all --out=file --size 3 x".split(), "", ["all", "out=", "size="]) == (
+    assert getopt(["--all", "--out=file", "--size", "3", "x"], "", ["all", "out=", "size="]) == (
         [("--all", ""), ("--out", "file"), ("--size", "3")],
         ["x"],
     )
@@ -66,27 +66,27 @@ def test_the_error_names_the_option():
 
 
 def test_two_dashes_end_the_options():
-    assert getopt("-a -- -b".split(), "ab") == ([("-a", "")], ["-b"])
+    assert getopt(["-a", "--", "-b"], "ab") == ([("-a", "")], ["-b"])
 
 
 def test_getopt_stops_at_the_first_argument():
-    assert getopt("x -a".split(), "a") == ([], ["x", "-a"])
+    assert getopt(["x", "-a"], "a") == ([], ["x", "-a"])
 
 
 def test_gnu_getopt_goes_on_after_an_argument():
-    assert gnu_getopt("x -a y --all".split(), "a", ["all"]) == (
+    assert gnu_getopt(["x", "-a", "y", "--all"], "a", ["all"]) == (
         [("-a", ""), ("--all", "")],
         ["x", "y"],
     )
 
 
 def test_gnu_getopt_stops_when_told():
-    assert gnu_getopt("x -a".split(), "+a") == ([], ["x", "-a"])
+    assert gnu_getopt(["x", "-a"], "+a") == ([], ["x", "-a"])
 
 
 def test_gnu_getopt_keeps_a_single_dash():
-    assert gnu_getopt("- -a".split(), "a") == ([("-a", "")], ["-"])
+    assert gnu_getopt(["-", "-a"], "a") == ([("-a", "")], ["-"])
 
 
 def test_gnu_getopt_ends_at_two_dashes():
-    assert gnu_getopt("x -- -a".split(), "a") == ([], ["x", "-a"])
+    assert gnu_getopt(["x", "--", "-a"], "a") == ([], ["x", "-a"])

@@ -7,14 +7,17 @@ import solution
 
 @pytest.mark.critical
 @pytest.mark.parametrize(
-    ("path", "head", "tail"), [("/a/b", "/a", "b"), ("a/b/", "a/b", ""), ("/a", "/", "a"), ("a", "", "a")]
+    ("path", "head", "tail"),
+    [("/a/b", "/a", "b"), ("a/b/", "a/b", ""), ("/a", "/", "a"), ("a", "", "a")],
 )
 def test_split_is_dirname_and_basename(path, head, tail):
     assert solution.split(path) == (head, tail)
     assert solution.dirname(path) == head
 
 
-@pytest.mark.parametrize(("path", "name"), [("/a/b.txt", "b.txt"), ("a/b/", ""), ("/", ""), ("a", "a")])
+@pytest.mark.parametrize(
+    ("path", "name"), [("/a/b.txt", "b.txt"), ("a/b/", ""), ("/", ""), ("a", "a")]
+)
 def test_basename_is_what_follows_the_last_slash(path, name):
     assert solution.basename(path) == name
 
@@ -22,7 +25,13 @@ def test_basename_is_what_follows_the_last_slash(path, name):
 @pytest.mark.critical
 @pytest.mark.parametrize(
     ("parts", "path"),
-    [(("a", "b"), "a/b"), (("a/", "b"), "a/b"), (("a", "/b"), "/b"), (("", "b"), "b"), (("a", ""), "a/")],
+    [
+        (("a", "b"), "a/b"),
+        (("a/", "b"), "a/b"),
+        (("a", "/b"), "/b"),
+        (("", "b"), "b"),
+        (("a", ""), "a/"),
+    ],
 )
 def test_join(parts, path):
     assert solution.join(*parts) == path
@@ -47,7 +56,12 @@ def test_normpath(path, normal):
 
 @pytest.mark.parametrize(
     ("path", "start", "relative"),
-    [("/a/b/c", "/a", "b/c"), ("/a/b", "/a/c/d", "../../b"), ("/a", "/a", "."), ("/a/b", "/", "a/b")],
+    [
+        ("/a/b/c", "/a", "b/c"),
+        ("/a/b", "/a/c/d", "../../b"),
+        ("/a", "/a", "."),
+        ("/a/b", "/", "a/b"),
+    ],
 )
 def test_relpath(path, start, relative):
     assert solution.relpath(path, start) == relative
@@ -68,7 +82,8 @@ def test_commonpath_does_not_mix_absolute_and_relative():
 
 
 @pytest.mark.parametrize(
-    ("path", "root", "extension"), [("a.tar.gz", "a.tar", ".gz"), (".rc", ".rc", ""), ("a.b/c", "a.b/c", "")]
+    ("path", "root", "extension"),
+    [("a.tar.gz", "a.tar", ".gz"), (".rc", ".rc", ""), ("a.b/c", "a.b/c", "")],
 )
 def test_splitext(path, root, extension):
     assert solution.splitext(path) == (root, extension)

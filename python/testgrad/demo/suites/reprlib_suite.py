@@ -15,68 +15,68 @@ def test_a_short_value_is_shown_whole(value):
 
 
 @pytest.mark.critical
-def test_a_list_is_cut_after_six():
+def test_repr_list_is_cut_after_six():
     assert solution.repr(list(range(10))) == "[0, 1, 2, 3, 4, 5, ...]"
 
 
-def test_a_list_of_six_is_not_cut():
+def test_repr_list_of_six_is_not_cut():
     assert solution.repr(list(range(6))) == "[0, 1, 2, 3, 4, 5]"
 
 
-def test_a_tuple_is_cut_after_six():
+def test_repr_tuple_is_cut_after_six():
     assert solution.repr(tuple(range(7))) == "(0, 1, 2, 3, 4, 5, ...)"
 
 
-def test_a_set_is_sorted_and_cut():
+def test_repr_set_is_sorted_and_cut():
     assert solution.repr(set(range(9, 0, -1))) == "{1, 2, 3, 4, 5, 6, ...}"
 
 
-def test_a_dictionary_is_cut_after_four():
+def test_repr_dict_is_cut_after_four():
     assert solution.repr(dict.fromkeys(range(5))) == "{0: None, 1: None, 2: None, 3: None, ...}"
 
 
-def test_a_dictionary_of_four_is_not_cut():
+def test_repr_dict_of_four_is_not_cut():
     assert solution.repr(dict.fromkeys(range(4))) == "{0: None, 1: None, 2: None, 3: None}"
 
 
 @pytest.mark.parametrize(("value", "out"), [(frozenset(), "frozenset()"), (set(), "set()")])
-def test_an_empty_set_has_its_name(value, out):
+def test_repr_of_an_empty_set_has_its_name(value, out):
     assert solution.repr(value) == out
 
 
-def test_a_deque_and_an_array_have_their_names():
+def test_repr_deque_and_repr_array_have_names():
     assert solution.repr(deque([1, 2])) == "deque([1, 2])"
     assert solution.repr(array("i", range(6))) == "array('i', [0, 1, 2, 3, 4, ...])"
 
 
-def test_a_long_text_is_cut_in_the_middle():
+def test_repr_str_is_cut_in_the_middle():
     shown = solution.repr("a" * 30 + "b" * 30)
     assert shown == "'aaaaaaaaaaaa...bbbbbbbbbbbbb'"
 
 
-def test_a_text_of_thirty_is_thirty_wide():
+def test_repr_str_of_thirty_is_not_cut():
     assert solution.repr("x" * 28) == repr("x" * 28)
     assert len(solution.repr("x" * 29)) == 30
 
 
-def test_a_long_number_is_cut_in_the_middle():
+def test_repr_int_is_cut_in_the_middle():
     shown = solution.repr(10**60)
     assert shown == "1" + "0" * 17 + "..." + "0" * 19
 
 
-def test_nesting_is_cut_at_its_level():
+def test_repr_list_and_repr_dict_are_cut_at_their_level():
     shallow = solution.Repr()
     shallow.maxlevel = 2
     assert shallow.repr([[[[]]]]) == "[[[...]]]"
     assert shallow.repr({1: {2: {3: 4}}}) == "{1: {2: {...}}}"
 
 
-def test_nesting_within_the_level_is_shown():
+def test_repr_list_in_repr_dict_is_shown():
     assert solution.repr([[1], {2: [3]}]) == "[[1], {2: [3]}]"
 
 
 @pytest.mark.minor
-def test_a_broken_repr_is_replaced():
+def test_repr_instance_replaces_a_broken_one():
     class Broken:
         def __repr__(self):
             raise RuntimeError

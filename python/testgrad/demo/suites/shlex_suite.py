@@ -43,9 +43,7 @@ def test_quote_leaves_a_safe_word(text):
     assert solution.quote(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "quoted"), [("", "''"), ("a b", "'a b'"), ("$x; rm", "'$x; rm'")]
-)
+@pytest.mark.parametrize(("text", "quoted"), [("", "''"), ("a b", "'a b'"), ("$x; rm", "'$x; rm'")])
 def test_quote_wraps_an_unsafe_word(text, quoted):
     assert solution.quote(text) == quoted
 

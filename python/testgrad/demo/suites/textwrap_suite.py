@@ -93,6 +93,10 @@ def test_dedent_removes_the_common_margin():
     assert solution.dedent("    a\n      b\n    c\n") == "a\n  b\nc\n"
 
 
+def test_dedent_finds_the_common_part_of_two_margins():
+    assert solution.dedent("  \ta\n   b\n") == "\ta\n b\n"
+
+
 def test_dedent_does_not_mix_tabs_and_spaces():
     assert solution.dedent("\ta\n  b\n") == "\ta\n  b\n"
 
@@ -102,4 +106,4 @@ def test_indent_skips_blank_lines():
 
 
 def test_indent_asks_the_predicate():
-    assert solution.indent("a\n\nb", "+", lambda line: True) == "+a\n+\n+b"
+    assert solution.indent("a\n\nb", "+", lambda _: True) == "+a\n+\n+b"
