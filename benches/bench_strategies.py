@@ -31,7 +31,7 @@ from testgrad.agents import RepairAgent, SearchExhausted
 
 ROOT = Path(__file__).resolve().parent.parent
 TASKS = ROOT.parent / "shared" / "data" / "tasks" / "quixbugs.jsonl.gz"
-TIMEOUT_S = 1.0
+TIMEOUT_S = 0.7
 RESOLUTION = 0.005
 STRATEGIES = {
     "binary": tg.Binary(),
@@ -239,8 +239,8 @@ def plot(runs: list[Run], seeds: int, budget: int, path: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a few programs, one seed")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--budget", type=int, default=200, help="the most iterations of a run")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--budget", type=int, default=100, help="the most iterations of a run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
     if not TASKS.exists():

@@ -393,8 +393,8 @@ def test_patience_counts_the_iterations_before_the_kill(tmp_path: Path) -> None:
 
 def test_wall_time_goes_on_where_the_kill_was(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    before = loop_on(path, iterations=2).run(TASK).elapsed_s
-    assert loop_on(path, iterations=3).resume().elapsed_s > before
+    before = loop_on(path, iterations=2).run(TASK).duration_ms
+    assert loop_on(path, iterations=3).resume().duration_ms > before
 
 
 def test_resume_hands_the_task_of_the_journal_to_the_agent(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ SUITE = SuiteResult(
     trust="shared",
 )
 ENTRY = build_feedback(CodeSubmission(NASTY, 2, "refactor"), SUITE, SuiteResult([]))
-HISTORY = History([ENTRY, ENTRY], task={"n": [1, None]}, stopped_by="patience", elapsed_s=0.5)
+HISTORY = History([ENTRY, ENTRY], task={"n": [1, None]}, stopped_by="patience", duration_ms=0.5)
 (GROUP_SIGNAL,) = batch.group_signal({"mine": [0.0, 1.0]}, 2)
 
 # Each value beside one of its class that is different.
@@ -82,7 +82,7 @@ VALUES = [
     (MultiSignal(ODD, 3.0), MultiSignal(ODD, 4.0)),
     (Gated(ODD, 3.0), Gated(RewardWeights(), 3.0)),
     (Curriculum(0.5, ODD, 3.0), Curriculum(0.6, ODD, 3.0)),
-    (HISTORY, History([ENTRY], task={"n": [1, None]}, stopped_by="patience", elapsed_s=0.5)),
+    (HISTORY, History([ENTRY], task={"n": [1, None]}, stopped_by="patience", duration_ms=0.5)),
     (GROUP_SIGNAL, batch.group_signal({"mine": [1.0, 1.0]}, 2)[0]),
     (TestStatus.PASSED, TestStatus.FAILED),
     (TestSeverity.MINOR, TestSeverity.MAJOR),
@@ -344,8 +344,8 @@ OUT_OF_RANGE = [
     row("window", ">= 2", lambda: reward_trend([], 1)),
     row("window", ">= 2", lambda: reward_trend([], -1)),
     row("stopped_by", "all_passed, max_iterations", lambda: History(stopped_by="luck")),
-    row("elapsed_s", ">= 0", lambda: History(elapsed_s=-1)),
-    row("elapsed_s", ">= 0", lambda: History(elapsed_s=NAN)),
+    row("duration_ms", ">= 0", lambda: History(duration_ms=-1)),
+    row("duration_ms", ">= 0", lambda: History(duration_ms=NAN)),
 ]
 ARRAYS_OUT_OF_RANGE = [
     row("status", r"row 1, column 0.*passed", lambda: batch.rewards_from_arrays([[0], [4]])),

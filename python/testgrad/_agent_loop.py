@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from ._progress import TasksBar
 from ._testgrad import AgentTestLoop, History, LoopRun
 
 _POLL_S = 0.02
@@ -122,11 +123,11 @@ class _Many:
 
     def _begin(self, task: object, place: int) -> LoopRun:
         if self.journal_dir is None:
-            return self.loop._begin(task)
+            return self.loop._begin(task, one_of_many=True)
         journal = self.journal_dir / f"task-{place:04}.jsonl"
         if journal.exists() and b"\n" in journal.read_bytes():  # its header is complete
-            return self.loop._resume(journal)
-        return self.loop._begin(task, journal)
+            return self.loop._resume(journal, one_of_many=True)
+        return self.loop._begin(task, journal, one_of_many=True)
 
     def histories(self) -> list[History]:
         """One history a task, in order; of a task that was never begun an empty one."""
@@ -166,13 +167,19 @@ def run_many(
     work = _in_event_loop if any(map(_is_async, (loop.agent_fn, loop.test_runner))) else _in_threads
     # Daemon threads, so that Ctrl-C comes back at once even while a callable blocks.
     threading.Thread(target=work, args=(many, concurrency), daemon=True).start()
+    bar = TasksBar(len(many.tasks)) if loop.progress else None
     try:
         while not many.done.wait(_POLL_S):
-            pass
+            if bar is not None:
+                bar.update(many.histories())
     except KeyboardInterrupt as error:
         many.interrupt()
         error.histories = many.histories()  # type: ignore[attr-defined]
         raise
+    finally:
+        if bar is not None:
+            bar.update(many.histories())
+            bar.close()
     return many.histories()
 
 

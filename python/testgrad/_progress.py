@@ -6,9 +6,10 @@ import html
 import os
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ._testgrad import FeedbackEntry
+from ._testgrad import FeedbackEntry, History
 
 _WIDTH = 24
 _REDRAW_S = 0.05
@@ -20,7 +21,34 @@ class _Canvas(Protocol):
     def close(self) -> None: ...
 
 
-class Bar:
+class _Bar:
+    """A line and how full the bar beside it is; drawn again at most every 50 milliseconds."""
+
+    def __init__(self) -> None:
+        self._text, self._share = "", 0.0
+        self._drawn_at = float("-inf")
+        self._closed = False
+        self._canvas: _Canvas = _canvas()
+
+    def _show(self, text: str, share: float, *, now: bool) -> None:
+        self._text, self._share = text, share
+        if now or time.monotonic() - self._drawn_at >= _REDRAW_S:
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._text:
+            self._drawn_at = time.monotonic()
+            self._canvas.draw(self._text, self._share)
+
+    def close(self) -> None:
+        """Show the last state and end the line; a second time does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._draw()
+            self._canvas.close()
+
+
+class Bar(_Bar):
     """Shows how far a run is: iterations of the most allowed, pass rate, best reward.
 
     Args:
@@ -29,40 +57,43 @@ class Bar:
     """
 
     def __init__(self, total: int, *, done: int = 0) -> None:
+        super().__init__()
         self._total = total
         self._done = done
         self._best = float("-inf")
-        self._drawn_at = float("-inf")
-        self._text = ""
-        self._closed = False
-        self._canvas: _Canvas = _canvas()
 
     def update(self, entry: FeedbackEntry) -> None:
         """Show one more finished iteration."""
         self._done = entry.iteration
         self._best = max(self._best, entry.reward.total)
         suite = entry.suite_result
-        self._text = (
+        text = (
             f"{self._done}/{self._total} iterations, "
             f"{suite.passed} of {suite.total - suite.skipped} tests pass, "
             f"reward {entry.reward.total:.3f}, best {self._best:.3f}"
         )
-        now = time.monotonic()
-        if suite.all_passed or self._done >= self._total or now - self._drawn_at >= _REDRAW_S:
-            self._drawn_at = now
-            self._draw()
+        is_last = suite.all_passed or self._done >= self._total
+        self._show(text, self._done / self._total, now=is_last)
 
-    def close(self) -> None:
-        """Show the last state and end the line; a second time does nothing."""
-        if self._closed:
-            return
-        self._closed = True
-        self._draw()
-        self._canvas.close()
 
-    def _draw(self) -> None:
-        if self._text:
-            self._canvas.draw(self._text, self._done / self._total)
+class TasksBar(_Bar):
+    """Shows how far many runs are: tasks that have ended, those that passed, iterations so far.
+
+    Args:
+        total: How many tasks there are.
+    """
+
+    def __init__(self, total: int) -> None:
+        super().__init__()
+        self._total = total
+
+    def update(self, histories: Sequence[History]) -> None:
+        """Show the state of all runs."""
+        ended = sum(history.stopped_by is not None and len(history) > 0 for history in histories)
+        passed = sum(history.stopped_by == "all_passed" for history in histories)
+        iterations = sum(map(len, histories))
+        text = f"{ended}/{self._total} tasks, {passed} passed, {iterations} iterations"
+        self._show(text, ended / self._total, now=ended == self._total)
 
 
 class _Terminal:

@@ -73,13 +73,13 @@ class AgentTestLoop:
     def __new__(cls, /, test_runner: Callable[..., Any], agent_fn: Callable[..., Any], max_iterations: SupportsIndex = 10, reward_weights: RewardWeights | None = None, *, strategy: Callable[..., Any] | None = None, target_ms: SupportsFloat | SupportsIndex = ..., patience: SupportsIndex | None = None, max_time_s: SupportsFloat | SupportsIndex | None = None, stop_when: Callable[..., bool] | None = None, on_iteration: Callable[..., object] | None = None, progress: bool = False, journal: str | PathLike[str] | None = None) -> AgentTestLoop: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
-    def _begin(self, /, task: "object" = None, journal: str | PathLike[str] | None = None) -> LoopRun:
+    def _begin(self, /, task: "object" = None, journal: str | PathLike[str] | None = None, *, one_of_many: bool = False) -> LoopRun:
         """
-        Begins a run without driving it.
+        Begins a run without driving it; one of many has no bar of its own.
         """
-    def _resume(self, /, journal: str | PathLike[str] | None = None) -> LoopRun:
+    def _resume(self, /, journal: str | PathLike[str] | None = None, *, one_of_many: bool = False) -> LoopRun:
         """
-        Takes up the run in a journal without driving it.
+        Takes up the run in a journal without driving it; one of many has no bar of its own.
         """
     @property
     def agent_fn(self, /) -> Callable[..., Any]:
@@ -104,6 +104,11 @@ class AgentTestLoop:
     def journal(self, /) -> Path | None:
         """
         The journal's path.
+        """
+    @property
+    def progress(self, /) -> bool:
+        """
+        Whether a bar is shown.
         """
     def resume(self, /, journal: str | PathLike[str] | None = None) -> History:
         """
@@ -426,7 +431,7 @@ class History:
         task: What the run was asked to do.
         stopped_by: Why it ended: "all_passed", "max_iterations", "patience", "max_time", "stop_when",
             "interrupted" or "exception"; None while it is under way.
-        elapsed_s: Its wall time in seconds.
+        duration_ms: Its wall time in milliseconds, >= 0.
         error: The exception that ended it.
     """
     COLUMNS: Final[tuple[str, str, str, str, str, str]]
@@ -437,7 +442,7 @@ class History:
     def __getitem__(self, index: Any, /) -> Any: ...
     def __iter__(self, /) -> Iterator[FeedbackEntry]: ...
     def __len__(self, /) -> int: ...
-    def __new__(cls, /, entries: "Iterable[FeedbackEntry] | None" = None, *, task: "object" = None, stopped_by: str | None = None, elapsed_s: SupportsFloat | SupportsIndex = 0.0, error: "BaseException | None" = None) -> History: ...
+    def __new__(cls, /, entries: "Iterable[FeedbackEntry] | None" = None, *, task: "object" = None, stopped_by: str | None = None, duration_ms: SupportsFloat | SupportsIndex = 0.0, error: "BaseException | None" = None) -> History: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     def __reversed__(self, /) -> Iterator[FeedbackEntry]: ...
@@ -456,9 +461,9 @@ class History:
         How many entries are equal to `value`.
         """
     @property
-    def elapsed_s(self, /) -> float:
+    def duration_ms(self, /) -> float:
         """
-        Wall time so far, in seconds.
+        Wall time so far, in milliseconds.
         """
     @property
     def error(self, /) -> BaseException | None:

@@ -27,6 +27,7 @@ from typing import Any
 
 MESSAGE_CHARS = 2_000
 DETAILS_CHARS = 20_000
+WARNINGS = 1_000
 SEVERITIES = {"critical": 3, "major": 2, "minor": 1}
 MARKERS = (
     "severity(level): how much a failure of this test weighs: critical, major or minor",
@@ -120,10 +121,13 @@ class Reporter:
 
     def pytest_collection_finish(self, session: Any) -> None:
         warnings: list[str] = []
-        tests = [described(item, warnings) for item in session.items]
+        for item in session.items:  # a line each, since a line has a greatest length
+            self.channel.send("test", **described(item, warnings))
+        for warning in warnings[:WARNINGS]:
+            self.channel.send("warning", message=warning)
         self.stage = "tests"
         maxfail = session.config.getoption("maxfail") or 0
-        self.channel.send("collected", tests=tests, maxfail=maxfail, warnings=warnings)
+        self.channel.send("collected", maxfail=maxfail)
         if self.done:
             session.items[:] = without(session.items, self.done)
 
@@ -209,7 +213,7 @@ def described(item: Any, warnings: list[str]) -> dict[str, Any]:
     try:
         severity = severity_of(item)
     except ValueError as error:
-        warnings.append(f"{test['name']}: {clean(error)}")
+        warnings.append(clean(f"{test['name']}: {error}", MESSAGE_CHARS))
     else:
         if severity is not None:
             test["severity"] = severity
@@ -349,8 +353,9 @@ def main() -> None:
     if reporter.is_refused(code):
         channel.send("refused", message=message)
     else:
-        coverage = lines.measured() if lines else []
-        channel.send("ended", code=code, message=message, coverage=coverage)
+        for measured in lines.measured() if lines else []:
+            channel.send("coverage", **measured)
+        channel.send("ended", code=code, message=message)
     channel.wait()
 
 

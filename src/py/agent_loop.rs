@@ -152,7 +152,7 @@ impl AgentTestLoop {
     ///     TypeError: The agent did not return str, or the runner not a `SuiteResult`.
     #[pyo3(signature = (task: "object"=None))]
     fn run(slf: &Bound<'_, Self>, task: Option<Py<PyAny>>) -> PyResult<Py<History>> {
-        let run = Self::_begin(slf, task, None)?;
+        let run = Self::_begin(slf, task, None, false)?;
         LoopRun::drive(&Bound::new(slf.py(), run)?)
     }
 
@@ -206,7 +206,7 @@ impl AgentTestLoop {
     ///     StoreError: It is in use, broken (with the line), or was written under another strategy.
     #[pyo3(signature = (journal=None))]
     fn resume(slf: &Bound<'_, Self>, journal: Option<PathBuf>) -> PyResult<Py<History>> {
-        let run = Self::_resume(slf, journal)?;
+        let run = Self::_resume(slf, journal, false)?;
         LoopRun::drive(&Bound::new(slf.py(), run)?)
     }
 
@@ -234,9 +234,20 @@ impl AgentTestLoop {
         self.journal.clone()
     }
 
-    /// Begins a run without driving it.
-    #[pyo3(signature = (task: "object"=None, journal=None))]
-    fn _begin(slf: &Bound<'_, Self>, task: Option<Py<PyAny>>, journal: Option<PathBuf>) -> PyResult<LoopRun> {
+    /// Whether a bar is shown.
+    #[getter]
+    fn progress(&self) -> bool {
+        self.progress
+    }
+
+    /// Begins a run without driving it; one of many has no bar of its own.
+    #[pyo3(signature = (task: "object"=None, journal=None, *, one_of_many=false))]
+    fn _begin(
+        slf: &Bound<'_, Self>,
+        task: Option<Py<PyAny>>,
+        journal: Option<PathBuf>,
+        one_of_many: bool,
+    ) -> PyResult<LoopRun> {
         let (py, this) = (slf.py(), slf.get());
         let task = task.unwrap_or_else(|| py.None());
         let journal = match journal.or_else(|| this.journal.clone()) {
@@ -246,12 +257,12 @@ impl AgentTestLoop {
                 Some(py.detach(|| Journal::create(&path, header))?)
             }
         };
-        this.start(slf, History::of(task, core::History::default(), 0.0), journal)
+        this.start(slf, History::of(task, core::History::default(), 0.0), journal, one_of_many)
     }
 
-    /// Takes up the run in a journal without driving it.
-    #[pyo3(signature = (journal=None))]
-    fn _resume(slf: &Bound<'_, Self>, journal: Option<PathBuf>) -> PyResult<LoopRun> {
+    /// Takes up the run in a journal without driving it; one of many has no bar of its own.
+    #[pyo3(signature = (journal=None, *, one_of_many=false))]
+    fn _resume(slf: &Bound<'_, Self>, journal: Option<PathBuf>, one_of_many: bool) -> PyResult<LoopRun> {
         let (py, this) = (slf.py(), slf.get());
         let path = journal.or_else(|| this.journal.clone()).ok_or_else(|| {
             PyValueError::new_err(
@@ -268,7 +279,8 @@ impl AgentTestLoop {
         let mut state = core::History::default();
         recovered.entries.into_iter().for_each(|entry| state.push(entry));
         let has_begun = !state.entries().is_empty();
-        let run = this.start(slf, History::of(task, state, recovered.elapsed_s), Some(journal))?;
+        let run =
+            this.start(slf, History::of(task, state, recovered.duration_ms), Some(journal), one_of_many)?;
         // It was killed, perhaps, between its last iteration and the question that follows one.
         if has_begun && let Err(error) = run.ask_stop_when(py) {
             run.fail(py, error.value(py).as_any())?;
@@ -334,9 +346,15 @@ impl AgentTestLoop {
         })
     }
 
-    fn start(&self, slf: &Bound<'_, Self>, history: History, journal: Option<Journal>) -> PyResult<LoopRun> {
+    fn start(
+        &self,
+        slf: &Bound<'_, Self>,
+        history: History,
+        journal: Option<Journal>,
+        one_of_many: bool,
+    ) -> PyResult<LoopRun> {
         let py = slf.py();
-        let before_s = history.elapsed_s();
+        let before_ms = history.duration_ms();
         let history = Py::new(py, history)?;
         let last = lock(&self.history).replace(history.clone_ref(py));
         drop(last);
@@ -344,7 +362,7 @@ impl AgentTestLoop {
             LoopStrategy::BuiltIn(strategy) => *strategy,
             LoopStrategy::Own(_) => Strategy::default(),
         };
-        let bar = match self.progress {
+        let bar = match self.progress && !one_of_many {
             true => {
                 let kwargs = PyDict::new(py);
                 kwargs.set_item("done", history.get().__len__())?;
@@ -360,7 +378,7 @@ impl AgentTestLoop {
             journal: Mutex::new(journal),
             bar,
             began: Instant::now(),
-            before_s,
+            before_ms,
             cancelled: AtomicBool::new(false),
         })
     }

@@ -50,19 +50,19 @@ pub(super) fn entries_of(history: &Bound<'_, PyAny>) -> PyResult<Vec<FeedbackEnt
 ///     task: What the run was asked to do.
 ///     stopped_by: Why it ended: "all_passed", "max_iterations", "patience", "max_time", "stop_when",
 ///         "interrupted" or "exception"; None while it is under way.
-///     elapsed_s: Its wall time in seconds.
+///     duration_ms: Its wall time in milliseconds, >= 0.
 ///     error: The exception that ended it.
 #[pyclass(frozen, module = "testgrad")]
 pub struct History {
     pub(super) state: Mutex<core::History>,
     pub(super) task: Py<PyAny>,
     pub(super) error: Mutex<Option<Py<PyAny>>>,
-    pub(super) elapsed_s: Mutex<f64>,
+    pub(super) duration_ms: Mutex<f64>,
 }
 
 impl History {
-    pub(super) fn of(task: Py<PyAny>, state: core::History, elapsed_s: f64) -> Self {
-        Self { state: Mutex::new(state), task, error: Mutex::new(None), elapsed_s: Mutex::new(elapsed_s) }
+    pub(super) fn of(task: Py<PyAny>, state: core::History, duration_ms: f64) -> Self {
+        Self { state: Mutex::new(state), task, error: Mutex::new(None), duration_ms: Mutex::new(duration_ms) }
     }
 
     fn entries(&self) -> Vec<FeedbackEntry> {
@@ -89,13 +89,13 @@ impl History {
 
     #[new]
     #[pyo3(signature = (entries: "Iterable[FeedbackEntry] | None"=None, *, task: "object"=None,
-                        stopped_by=None, elapsed_s=0.0, error: "BaseException | None"=None))]
+                        stopped_by=None, duration_ms=0.0, error: "BaseException | None"=None))]
     fn py_new(
         py: Python<'_>,
         entries: Option<&Bound<'_, PyAny>>,
         task: Option<Py<PyAny>>,
         stopped_by: Option<&str>,
-        elapsed_s: f64,
+        duration_ms: f64,
         error: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let mut state = core::History::default();
@@ -109,8 +109,8 @@ impl History {
             })?;
             state.stop(Some(reason));
         }
-        let elapsed_s = check_range("elapsed_s", "finite and >= 0", 0.0.., elapsed_s)?;
-        let history = Self::of(task.unwrap_or_else(|| py.None()), state, elapsed_s);
+        let duration_ms = check_range("duration_ms", "finite and >= 0", 0.0.., duration_ms)?;
+        let history = Self::of(task.unwrap_or_else(|| py.None()), state, duration_ms);
         *lock(&history.error) = error;
         Ok(history)
     }
@@ -133,10 +133,10 @@ impl History {
         lock(&self.error).as_ref().map(|e| Exception(e.clone_ref(py)))
     }
 
-    /// Wall time so far, in seconds.
+    /// Wall time so far, in milliseconds.
     #[getter]
-    pub(super) fn elapsed_s(&self) -> f64 {
-        *lock(&self.elapsed_s)
+    pub(super) fn duration_ms(&self) -> f64 {
+        *lock(&self.duration_ms)
     }
 
     /// The turn with the highest total, the first of equals; None before the first turn.
@@ -189,7 +189,7 @@ impl History {
     #[pyo3(name = "to_json")]
     fn py_to_json(&self, py: Python<'_>) -> PyResult<String> {
         let task = task_json(self.task.bind(py))?;
-        let json = HistoryJson { task, elapsed_s: self.elapsed_s(), run: lock(&self.state).clone() };
+        let json = HistoryJson { task, duration_ms: self.duration_ms(), run: lock(&self.state).clone() };
         py.detach(|| to_json(&json))
     }
 
@@ -198,8 +198,8 @@ impl History {
     #[pyo3(name = "from_json", signature = (text: "str | bytes"))]
     fn py_from_json(py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Self> {
         let json: HistoryJson = from_json("History", text)?;
-        let elapsed_s = check_range("elapsed_s", "finite and >= 0", 0.0.., json.elapsed_s)?;
-        Ok(Self::of(task_object(py, &json.task)?, json.run, elapsed_s))
+        let duration_ms = check_range("duration_ms", "finite and >= 0", 0.0.., json.duration_ms)?;
+        Ok(Self::of(task_object(py, &json.task)?, json.run, duration_ms))
     }
 
     /// The history in a journal, as far as it got; neither locks nor changes the file.
@@ -215,7 +215,7 @@ impl History {
         let mut state = core::History::default();
         recovered.entries.into_iter().for_each(|entry| state.push(entry));
         state.stop(recovered.stopped_by);
-        Ok(Self::of(task.unwrap_or_else(|| py.None()), state, recovered.elapsed_s))
+        Ok(Self::of(task.unwrap_or_else(|| py.None()), state, recovered.duration_ms))
     }
 
     pub(super) fn __len__(&self) -> usize {
@@ -296,7 +296,7 @@ impl History {
         kwargs.set_item("entries", PyTuple::new(py, self.entries())?)?;
         kwargs.set_item("task", self.task(py))?;
         kwargs.set_item("stopped_by", self.stopped_by())?;
-        kwargs.set_item("elapsed_s", self.elapsed_s())?;
+        kwargs.set_item("duration_ms", self.duration_ms())?;
         Ok(NewArgs(py.get_type::<Self>(), kwargs))
     }
 }
@@ -304,7 +304,7 @@ impl History {
 #[derive(serde::Serialize, serde::Deserialize)]
 struct HistoryJson {
     task: String,
-    elapsed_s: f64,
+    duration_ms: f64,
     #[serde(flatten)]
     run: core::History,
 }

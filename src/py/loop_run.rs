@@ -30,7 +30,7 @@ pub struct LoopRun {
     pub(super) journal: Mutex<Option<Journal>>,
     pub(super) bar: Option<Py<PyAny>>,
     pub(super) began: Instant,
-    pub(super) before_s: f64,
+    pub(super) before_ms: f64,
     pub(super) cancelled: AtomicBool,
 }
 
@@ -88,10 +88,10 @@ impl LoopRun {
             state.push(entry.clone());
             entry
         };
-        let elapsed_s = self.elapsed_s();
-        *lock(&history.elapsed_s) = elapsed_s;
+        let duration_ms = self.elapsed_s() * 1e3;
+        *lock(&history.duration_ms) = duration_ms;
         py.detach(|| match &mut *lock(&self.journal) {
-            Some(journal) => journal.iteration(&entry, elapsed_s),
+            Some(journal) => journal.iteration(&entry, duration_ms),
             None => Ok(()),
         })?;
         if let Some(bar) = &self.bar {
@@ -202,7 +202,7 @@ impl LoopRun {
     }
 
     fn elapsed_s(&self) -> f64 {
-        self.before_s + self.began.elapsed().as_secs_f64()
+        self.before_ms / 1e3 + self.began.elapsed().as_secs_f64()
     }
 
     fn next_need(&self) -> PyResult<Need> {

@@ -120,25 +120,40 @@ fn worker(py: Python<'_>) -> PyResult<PathBuf> {
     Ok(package.with_file_name("_worker.py"))
 }
 
-/// Runs `judge` without the interpreter; Ctrl-C is asked for between.
-fn interruptible<R: Send>(
+/// Judges many items without the interpreter; Ctrl-C is asked for between.
+///
+/// Only this thread waits for the interpreter, which another thread may keep for long; those that read what a
+/// candidate says never do.
+fn interruptible<T: Sync, R: Send>(
     py: Python<'_>,
-    judge: impl FnOnce(&mut runner::IsCancelled<'_>) -> Result<R, Error> + Send,
-) -> PyResult<R> {
+    items: &[T],
+    workers: NonZeroUsize,
+    judge: impl Fn(&T, &mut runner::IsCancelled<'_>) -> R + Sync,
+) -> PyResult<Vec<R>> {
     let mut interrupt = None;
     let result = py.detach(|| {
-        judge(&mut || match Python::attach(|py| py.check_signals()) {
+        let mut is_cancelled = || match Python::attach(|py| py.check_signals()) {
             Ok(()) => false,
             Err(error) => {
                 interrupt = Some(error);
                 true
             }
-        })
+        };
+        runner::run_many(items, workers, &mut is_cancelled, &judge)
     });
     match interrupt {
         Some(error) => Err(error),
         None => Ok(result?),
     }
+}
+
+/// The same for one judgement.
+fn one(
+    py: Python<'_>,
+    judge: impl Fn(&mut runner::IsCancelled<'_>) -> Result<SuiteResult, Error> + Sync,
+) -> PyResult<SuiteResult> {
+    let judged = interruptible(py, &[()], NonZeroUsize::MIN, |(), is_cancelled| judge(is_cancelled))?;
+    Ok(judged.into_iter().next().unwrap_or(Err(Error::Interrupted))?)
 }
 
 /// `SuiteResult | NoVerdict`: our own failure as a value.
@@ -263,9 +278,7 @@ impl PytestRunner {
     ///         refuses.
     ///     FileNotFoundError: There is no such workspace.
     fn __call__(&self, py: Python<'_>, candidate: Candidate) -> PyResult<SuiteResult> {
-        interruptible(py, |is_cancelled| {
-            self.pytest.judge(&self.tests, &self.module, &candidate, is_cancelled)
-        })
+        one(py, |is_cancelled| self.pytest.judge(&self.tests, &self.module, &candidate, is_cancelled))
     }
 
     /// Judges many candidates at once.
@@ -293,7 +306,13 @@ impl PytestRunner {
         let judge = |candidate: &Candidate, is_cancelled: &mut runner::IsCancelled<'_>| {
             Verdict(self.pytest.judge(&self.tests, &self.module, candidate, is_cancelled))
         };
-        interruptible(py, |is_cancelled| runner::run_many(&candidates, workers, is_cancelled, judge))
+        interruptible(py, &candidates, workers, judge)
+    }
+
+    /// Ends all runs of this process that are under way, on whatever thread: each raises `NoVerdict`.
+    #[staticmethod]
+    fn _cancel_runs() {
+        _cancel_runs();
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -365,5 +384,11 @@ pub fn run_pytest(
         test_timeout: None,
         measures_coverage: false,
     };
-    interruptible(py, |is_cancelled| pytest.run_project(&directory, is_cancelled))
+    one(py, |is_cancelled| pytest.run_project(&directory, is_cancelled))
+}
+
+/// Ends all runs of this process that are under way, on whatever thread: each raises `NoVerdict`.
+#[pyfunction]
+pub fn _cancel_runs() {
+    runner::cancel_all();
 }

@@ -7,7 +7,7 @@
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
@@ -69,6 +69,9 @@ pub enum Error {
         /// What pytest said.
         message: String,
     },
+    /// The system gave no thread to judge on.
+    #[error("no thread to judge on: {0}")]
+    Thread(io::Error),
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -86,31 +89,62 @@ impl From<(PathBuf, io::Error)> for Error {
 /// Asked every 20 milliseconds or so whether the caller wants to stop.
 pub type IsCancelled<'a> = dyn FnMut() -> bool + 'a;
 
+/// How often all runs have been cancelled.
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+
+/// Ends every run of this process that is under way with [`Error::Interrupted`], on whatever thread it is.
+/// Runs that begin later are not touched.
+pub fn cancel_all() {
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+}
+
+/// When a run began, counted in calls of [`cancel_all`].
+#[derive(Clone, Copy, Debug)]
+struct Generation(u64);
+
+impl Generation {
+    fn now() -> Self {
+        Self(GENERATION.load(Ordering::Relaxed))
+    }
+
+    /// Whether all runs have been cancelled since.
+    fn is_cancelled(self) -> bool {
+        GENERATION.load(Ordering::Relaxed) != self.0
+    }
+}
+
 /// Judges many items on `workers` threads; the results are in the order of the items.
 ///
-/// `is_cancelled` is asked on the calling thread. Once it says yes, every running judge is told so, and the
-/// items that have not begun have no result: [`Error::Interrupted`] is returned.
+/// `is_cancelled` is asked on the calling thread, and nobody waits for its answer. Once it says yes, or
+/// [`cancel_all`] was called, every running judge is told so, and the items that have not begun have no
+/// result: [`Error::Interrupted`] is returned.
 pub fn run_many<T: Sync, R: Send>(
     items: &[T],
     workers: NonZeroUsize,
     is_cancelled: &mut IsCancelled<'_>,
     judge: impl Fn(&T, &mut IsCancelled<'_>) -> R + Sync,
 ) -> Result<Vec<R>, Error> {
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (generation, next, stop) = (Generation::now(), AtomicUsize::new(0), AtomicBool::new(false));
+    let is_stopped = || stop.load(Ordering::Relaxed) || generation.is_cancelled();
     let (sender, receiver) = mpsc::channel();
     let mut results: Vec<Option<R>> = items.iter().map(|_| None).collect();
     std::thread::scope(|scope| {
-        for _ in 0..workers.get().min(items.len()) {
+        for begun in 0..workers.get().min(items.len()) {
             let sender = sender.clone();
-            scope.spawn(|| {
+            let work = || {
                 let sender = sender;
-                while !stop.load(Ordering::Relaxed) {
+                while !is_stopped() {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(item) = items.get(index) else { break };
-                    let result = judge(item, &mut || stop.load(Ordering::Relaxed));
+                    let result = judge(item, &mut || is_stopped());
                     let _ = sender.send((index, result)); // the receiver outlives this thread
                 }
-            });
+            };
+            match std::thread::Builder::new().spawn_scoped(scope, work) {
+                Err(error) if begun == 0 => return Err(Error::Thread(error)),
+                Err(_) => break, // those that have begun do the work
+                Ok(_) => {}
+            }
         }
         drop(sender);
         loop {
@@ -127,8 +161,9 @@ pub fn run_many<T: Sync, R: Send>(
                 stop.store(true, Ordering::Relaxed);
             }
         }
-    });
-    match stop.into_inner() {
+        Ok(())
+    })?;
+    match is_stopped() {
         true => Err(Error::Interrupted),
         false => Ok(results.into_iter().flatten().collect()),
     }

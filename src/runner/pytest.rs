@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::record::{Blamed, Cause, Record, Session};
 use super::scratch::Scratch;
 use super::stage::{Module, Tests, stage};
-use super::{Candidate, Error, IsCancelled, seconds};
+use super::{Candidate, Error, Generation, IsCancelled, seconds};
 use crate::outcome::SuiteResult;
 use crate::sandbox::{self, Command, End, Event, Limits, Output};
 
@@ -87,21 +87,34 @@ impl Pytest {
         let mut run = Run::new(self)?;
         run.directory = run.scratch.path().join("work");
         run.args.push(format!("--rootdir={}", run.directory.display()));
-        let staged = stage(&run.directory, tests, module, candidate)?;
-        if !staged.left_out.is_empty() {
-            let names = staged.left_out.join(", ");
-            run.record.add_warning(format!(
-                "of the candidate's files, tests and configuration are not used: {names}"
-            ));
+        let generation = run.generation;
+        let mut is_cancelled = || generation.is_cancelled() || is_cancelled();
+        let staged = stage(&run.directory, tests, module, candidate, &mut is_cancelled)?;
+        run.started = Instant::now(); // a large workspace must not leave pytest without time to start
+        for (what, paths) in [
+            ("of the candidate's files, tests and configuration are not used", &staged.left_out),
+            (
+                "of the candidate's files, links that lead outside and what cannot be read are left out",
+                &staged.unread,
+            ),
+            ("of the tests, links that lead nowhere or in a circle are left out", &staged.dead_links),
+        ] {
+            if !paths.is_empty() {
+                run.record.add_warning(format!("{what}: {}", paths.join(", ")));
+            }
         }
         for path in staged.outside {
             run.record
                 .add_problem(format!("the candidate's file {path:?} is not a path inside its directory"));
         }
+        if let Some(excess) = staged.excess {
+            run.record.add_error("candidate", "disk", excess);
+            return run.into_suite();
+        }
         if self.measures_coverage {
             run.covered = staged.sources;
         }
-        run.finish(is_cancelled)
+        run.finish(&mut is_cancelled)
     }
 
     /// Runs a project's own tests where they are.
@@ -120,10 +133,13 @@ impl Pytest {
 struct Run<'a> {
     pytest: &'a Pytest,
     started: Instant,
+    generation: Generation,
     scratch: Scratch,
     directory: PathBuf,
     args: Vec<String>,
     covered: Vec<PathBuf>,
+    /// Bytes that the sessions still may report.
+    report_bytes: usize,
     record: Record,
 }
 
@@ -144,7 +160,7 @@ enum Stop {
 
 impl<'a> Run<'a> {
     fn new(pytest: &'a Pytest) -> Result<Self, Error> {
-        let started = Instant::now();
+        let (started, generation) = (Instant::now(), Generation::now());
         let scratch = Scratch::new(&pytest.place)?;
         for name in ["home", "tmp"] {
             let path = scratch.path().join(name);
@@ -159,7 +175,8 @@ impl<'a> Run<'a> {
         }
         args.extend(pytest.args.iter().cloned());
         let (directory, covered, record) = (PathBuf::new(), Vec::new(), Record::default());
-        Ok(Self { pytest, started, scratch, directory, args, covered, record })
+        let report_bytes = Limits::with_timeout(pytest.timeout).report_bytes;
+        Ok(Self { pytest, started, generation, scratch, directory, args, covered, report_bytes, record })
     }
 
     /// Runs sessions until every test has a result, or there is no sense in another one.
@@ -190,6 +207,7 @@ impl<'a> Run<'a> {
                 break;
             }
             if blamed == Blamed::File
+                || output.end == End::Flooded
                 || self.record.is_complete()
                 || !self.record.goes_on()
                 || self.started.elapsed() >= self.pytest.timeout
@@ -197,6 +215,11 @@ impl<'a> Run<'a> {
                 break;
             }
         }
+        self.into_suite()
+    }
+
+    /// Ends the run: its directory goes, its record becomes the suite.
+    fn into_suite(self) -> Result<SuiteResult, Error> {
         let Self { started, scratch, mut record, .. } = self;
         if let Err(error) = scratch.remove() {
             record.add_warning(format!("the directory of the run could not be removed: {error}"));
@@ -210,7 +233,7 @@ impl<'a> Run<'a> {
         is_cancelled: &mut IsCancelled<'_>,
     ) -> Result<(Session, Output, Option<Stop>), Error> {
         let command = self.command()?;
-        let record = &mut self.record;
+        let (record, generation, mut room) = (&mut self.record, self.generation, self.report_bytes);
         let is_over = |session: &Session| {
             session
                 .running
@@ -222,8 +245,17 @@ impl<'a> Run<'a> {
         let mut stop = None;
         let output = sandbox::run(&command, &mut |event| {
             match event {
-                Event::Line(line) => record.take(&mut session, line),
-                Event::Tick if is_cancelled() => stop = Some(Stop::Cancelled),
+                Event::Line(line) => {
+                    room = room.saturating_sub(line.len() + 1);
+                    record.take(&mut session, line);
+                }
+                Event::LongLine => {
+                    room = room.saturating_sub(1 << 20);
+                    record.add_problem(
+                        "a line of the report that was longer than 1 MiB is left out".to_owned(),
+                    );
+                }
+                Event::Tick if generation.is_cancelled() || is_cancelled() => stop = Some(Stop::Cancelled),
                 Event::Tick if is_over(&session) => stop = Some(Stop::TestTimeout),
                 Event::Tick => {}
             }
@@ -233,6 +265,7 @@ impl<'a> Run<'a> {
                 ControlFlow::Continue(())
             }
         })?;
+        self.report_bytes = room;
         if stop == Some(Stop::TestTimeout) && !is_over(&session) {
             session.running = None; // it ended at the last moment, and the next one had just begun
         }
@@ -244,12 +277,13 @@ impl<'a> Run<'a> {
         let path = self.scratch.path().join("settings.json");
         let text = serde_json::to_vec(&settings).map_err(std::io::Error::from);
         text.and_then(|text| std::fs::write(&path, text)).map_err(|error| (path.clone(), error))?;
+        let time = self.pytest.timeout.saturating_sub(self.started.elapsed());
         Ok(Command {
             program: self.pytest.python.clone(),
             args: vec![self.pytest.worker.clone().into(), path.into()],
             directory: self.directory.clone(),
             env: self.environment(),
-            limits: Limits::with_timeout(self.pytest.timeout.saturating_sub(self.started.elapsed())),
+            limits: Limits { report_bytes: self.report_bytes, ..Limits::with_timeout(time) },
         })
     }
 
@@ -279,6 +313,7 @@ impl<'a> Run<'a> {
             End::TimedOut | End::Stopped => {
                 format!("after {}, the limit of the run", seconds(self.pytest.timeout))
             }
+            End::Flooded => "when its report was full".to_owned(),
             End::Exited(status) => format!("when {}", exit_words(status)),
         };
         Err(Error::NotReady { python, when, output: last_words(&[&output.stderr]) })
@@ -295,6 +330,7 @@ impl<'a> Run<'a> {
         } else {
             match output.end {
                 End::Exited(status) => ("crash", exit_words(status)),
+                End::Flooded => ("output", "the report of the run was longer than allowed".to_owned()),
                 End::TimedOut | End::Stopped => (
                     "timeout",
                     format!("not done after {}, the limit of the run", seconds(self.pytest.timeout)),

@@ -10,6 +10,11 @@ use serde::Deserialize;
 
 use crate::outcome::{About, Error, SuiteResult, TestResult, TestSeverity, TestStatus};
 
+const MAX_NOTES: usize = 100;
+const NOTE_CHARS: usize = 2000;
+/// More files than these do not fail to be collected in any project.
+const MAX_FILES: usize = 10_000;
+
 /// One line of the worker; see `python/testgrad/_worker.py`.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -24,8 +29,14 @@ enum Line {
     Collecting { name: String },
     /// It has been.
     Collection(Collection),
-    /// The tests that are to run.
-    Collected { tests: Vec<Collected>, maxfail: u32, warnings: Vec<String> },
+    /// A test that is to run; all come before `Collected`.
+    Test(Collected),
+    /// A test has a marker that says nothing we know; comes before `Collected`.
+    Warning { message: String },
+    /// There are no more tests.
+    Collected { maxfail: u32 },
+    /// Which lines of a file ran; comes before `Ended`.
+    Coverage(Measured),
     /// A test begins.
     Started { name: String },
     /// A test has ended, with all its phases.
@@ -35,7 +46,7 @@ enum Line {
     /// pytest itself failed.
     InternalError { message: String },
     /// The session is over.
-    Ended { code: Option<i32>, message: String, coverage: Vec<Measured> },
+    Ended { code: Option<i32>, message: String },
     #[serde(other)]
     Unknown,
 }
@@ -87,6 +98,8 @@ pub(super) struct Session {
     pub(super) ended: Option<(Option<i32>, String)>,
     pub(super) interrupted: Option<String>,
     pub(super) internal_error: Option<String>,
+    /// The tests that it has named so far.
+    tests: Vec<Collected>,
     pub(super) running: Option<Running>,
     /// The file being collected.
     pub(super) collecting: Option<String>,
@@ -142,8 +155,48 @@ pub(super) struct Record {
     files: Vec<Finished>,
     /// By file: the lines that can run, and those that did.
     coverage: BTreeMap<String, (BTreeSet<u32>, BTreeSet<u32>)>,
-    problems: Vec<String>,
-    warnings: Vec<String>,
+    problems: Notes,
+    warnings: Notes,
+}
+
+/// Remarks, each once, as many and as long as somebody would read.
+#[derive(Debug, Default)]
+struct Notes {
+    list: Vec<String>,
+    more: usize,
+}
+
+impl Notes {
+    fn add(&mut self, note: &str) {
+        let note = cut(note);
+        if self.list.len() >= MAX_NOTES {
+            self.more += 1;
+        } else if !self.list.contains(&note) {
+            self.list.push(note);
+        }
+    }
+
+    fn into_list(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.list.push(format!("... {} more", self.more));
+        }
+        self.list
+    }
+}
+
+/// The beginning and the end of a long text.
+fn cut(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= NOTE_CHARS {
+        return text.to_owned();
+    }
+    const MIDDLE: &str = " ... ";
+    let tail = NOTE_CHARS / 3;
+    let head = NOTE_CHARS - tail - MIDDLE.len();
+    let mut note: String = text.chars().take(head).collect();
+    note.push_str(MIDDLE);
+    note.extend(text.chars().skip(count - tail));
+    note
 }
 
 impl Record {
@@ -159,7 +212,10 @@ impl Record {
                 session.collecting = None;
                 self.take_collection(collection);
             }
-            Line::Collected { tests, maxfail, warnings } => self.take_collected(tests, maxfail, warnings),
+            Line::Test(test) => session.tests.push(test),
+            Line::Warning { message } if !self.has_collected => self.add_warning(message),
+            Line::Collected { maxfail } => self.take_collected(std::mem::take(&mut session.tests), maxfail),
+            Line::Coverage(measured) => self.take_coverage(measured),
             Line::Started { name } => {
                 session.running = self.next_of(&name).map(|index| Running { index, since: Instant::now() });
             }
@@ -172,11 +228,8 @@ impl Record {
                 self.add_problem(format!("pytest failed inside: {message}"));
                 session.internal_error = Some(message);
             }
-            Line::Ended { code, message, coverage } => {
-                session.ended = Some((code, message));
-                self.take_coverage(coverage);
-            }
-            Line::Unknown => {}
+            Line::Ended { code, message } => session.ended = Some((code, message)),
+            Line::Warning { .. } | Line::Unknown => {}
         }
     }
 
@@ -186,19 +239,26 @@ impl Record {
             return; // a later session says it again
         }
         match outcome.as_str() {
-            "failed" => self.files.push(Finished::error(&name, "collection", message, details)),
-            "skipped" => self.warnings.push(format!("{name} was skipped as a whole: {message}")),
+            "failed" => self.add_file(Finished::error(&name, "collection", message, details)),
+            "skipped" => self.add_warning(format!("{name} was skipped as a whole: {message}")),
             _ => {}
         }
     }
 
-    fn take_collected(&mut self, tests: Vec<Collected>, maxfail: u32, warnings: Vec<String>) {
+    fn add_file(&mut self, file: Finished) {
+        if self.files.len() < MAX_FILES {
+            self.files.push(file);
+        } else {
+            self.add_problem(format!("more than {MAX_FILES} files could not be collected"));
+        }
+    }
+
+    fn take_collected(&mut self, tests: Vec<Collected>, maxfail: u32) {
         if self.has_collected {
             return;
         }
         self.has_collected = true;
         self.max_failures = maxfail as usize;
-        self.warnings.extend(warnings);
         for (index, test) in tests.iter().enumerate() {
             self.pending.entry(test.name.clone()).or_default().push_back(index);
         }
@@ -214,13 +274,12 @@ impl Record {
         index.is_some()
     }
 
-    fn take_coverage(&mut self, measured: Vec<Measured>) {
-        for Measured { file, executable, missing } in measured {
-            let (all, run) = self.coverage.entry(file).or_default();
-            let missing: BTreeSet<u32> = missing.into_iter().collect();
-            run.extend(executable.iter().filter(|line| !missing.contains(line)));
-            all.extend(executable);
-        }
+    fn take_coverage(&mut self, measured: Measured) {
+        let Measured { file, executable, missing } = measured;
+        let (all, run) = self.coverage.entry(file).or_default();
+        let missing: BTreeSet<u32> = missing.into_iter().collect();
+        run.extend(executable.iter().filter(|line| !missing.contains(line)));
+        all.extend(executable);
     }
 
     /// The first test of this name without a result.
@@ -231,7 +290,10 @@ impl Record {
     fn set(&mut self, index: usize, result: Finished) {
         if let Some(entry) = self.entries.get_mut(index) {
             if let Some(pending) = self.pending.get_mut(&entry.collected.name) {
-                pending.retain(|other| *other != index);
+                match pending.front() {
+                    Some(first) if *first == index => drop(pending.pop_front()),
+                    _ => pending.retain(|other| *other != index),
+                }
             }
             entry.result = Some(result);
         }
@@ -245,25 +307,26 @@ impl Record {
             self.set(index, Finished { duration_ms, ..Finished::error("", reason, message, details) });
             Blamed::Test
         } else if let Some(name) = session.collecting.take() {
-            self.files.push(Finished::error(&name, reason, message, details));
+            self.add_file(Finished::error(&name, reason, message, details));
             Blamed::File
         } else {
             Blamed::Nobody
         }
     }
 
-    /// Adds a problem, once.
+    /// Adds a problem, once; of very many only how many there were.
     pub(super) fn add_problem(&mut self, problem: String) {
-        if !self.problems.contains(&problem) {
-            self.problems.push(problem);
-        }
+        self.problems.add(&problem);
     }
 
-    /// Adds a warning, once.
+    /// Adds a warning, once; of very many only how many there were.
     pub(super) fn add_warning(&mut self, warning: String) {
-        if !self.warnings.contains(&warning) {
-            self.warnings.push(warning);
-        }
+        self.warnings.add(&warning);
+    }
+
+    /// Adds an error that is not one of a test.
+    pub(super) fn add_error(&mut self, name: &str, reason: &str, message: String) {
+        self.add_file(Finished::error(name, reason, message, String::new()));
     }
 
     /// The names of the tests that have a result.
@@ -301,8 +364,8 @@ impl Record {
         let about = About {
             coverage: self.coverage(),
             duration_ms: Some(duration.as_secs_f64() * 1e3),
-            problems: self.problems,
-            warnings: self.warnings,
+            problems: self.problems.into_list(),
+            warnings: self.warnings.into_list(),
             trust: Some("shared".into()),
             ..About::named(name)
         };
@@ -347,7 +410,7 @@ mod tests {
     /// Feeds the lines to one session of a record.
     fn feed(record: &mut Record, lines: &[&str]) -> Session {
         let mut session = Session::default();
-        for line in lines {
+        for line in lines.iter().flat_map(|lines| lines.split('\n')) {
             record.take(&mut session, line.as_bytes());
         }
         session
@@ -364,9 +427,10 @@ mod tests {
         suite.tests().iter().map(tell).collect()
     }
 
-    const COLLECTED: &str = r#"{"kind":"collected","maxfail":0,"warnings":[],"tests":[
-        {"name":"t::a","file":"t","line":1,"severity":3},{"name":"t::b","file":"t","line":2},
-        {"name":"t::b","file":"t","line":3}]}"#;
+    const COLLECTED: &str = r#"{"kind":"test","name":"t::a","file":"t","line":1,"severity":3}
+{"kind":"test","name":"t::b","file":"t","line":2}
+{"kind":"test","name":"t::b","file":"t","line":3}
+{"kind":"collected","maxfail":0}"#;
 
     #[test]
     fn a_test_without_a_result_is_an_error_and_not_absent() {
@@ -399,9 +463,9 @@ mod tests {
     fn the_first_list_of_tests_stands() {
         let mut record = Record::default();
         feed(&mut record, &[COLLECTED]);
-        feed(&mut record, &[r#"{"kind":"collected","maxfail":0,"warnings":[],"tests":[]}"#]);
+        feed(&mut record, &[r#"{"kind":"collected","maxfail":0}"#]);
         feed(&mut record, &[r#"{"kind":"finished","name":"t::new","status":"passed","duration_ms":2}"#]);
-        assert_eq!(record.problems, ["t::new has a result and was not collected"]);
+        assert_eq!(record.problems.list, ["t::new has a result and was not collected"]);
         assert_eq!(told(record).len(), 3);
     }
 
@@ -410,8 +474,8 @@ mod tests {
         let mut record = Record::default();
         assert_eq!(record.coverage(), None);
         for missing in ["[1,2]", "[2,3]"] {
-            let file = format!(r#"{{"file":"a","executable":[1,2,3,4],"missing":{missing}}}"#);
-            let line = format!(r#"{{"kind":"ended","code":0,"message":"","coverage":[{file}]}}"#);
+            let line =
+                format!(r#"{{"kind":"coverage","file":"a","executable":[1,2,3,4],"missing":{missing}}}"#);
             feed(&mut record, &[&line]);
         }
         assert_eq!(record.coverage(), Some(0.75));
@@ -431,6 +495,40 @@ mod tests {
     fn lines_that_make_no_sense_are_left_out() {
         let mut record = Record::default();
         feed(&mut record, &["", "{", "{}", r#"{"kind":"new"}"#, r#"{"kind":"finished"}"#, "\u{fffd}"]);
-        assert!(record.is_empty() && record.problems.is_empty());
+        assert!(record.is_empty() && record.problems.list.is_empty());
+    }
+
+    #[test]
+    fn of_very_many_problems_some_are_told_and_the_rest_counted() {
+        let mut record = Record::default();
+        feed(&mut record, &[COLLECTED]);
+        for index in 0..250 {
+            let name = "n".repeat(5000);
+            let line =
+                format!(r#"{{"kind":"finished","name":"{index}{name}","status":"passed","duration_ms":1}}"#);
+            feed(&mut record, &[&line]);
+        }
+        let suite = record.into_suite("s", Duration::ZERO).unwrap();
+        let problems = &suite.about().problems;
+        assert_eq!(problems.len(), 101);
+        assert_eq!(problems.last().unwrap(), "... 150 more");
+        assert!(problems.iter().take(100).all(|problem| problem.chars().count() == 2000));
+        assert!(problems[0].ends_with(" has a result and was not collected"));
+    }
+
+    #[test]
+    fn many_tests_of_one_name_take_no_longer_than_of_many() {
+        let mut record = Record::default();
+        let test = r#"{"kind":"test","name":"t","file":"t","line":1}"#;
+        let mut session = feed(&mut record, &[]);
+        for _ in 0..100_000 {
+            record.take(&mut session, test.as_bytes());
+        }
+        record.take(&mut session, br#"{"kind":"collected","maxfail":0}"#);
+        for _ in 0..100_000 {
+            let line = br#"{"kind":"finished","name":"t","status":"passed","duration_ms":1}"#;
+            record.take(&mut session, line);
+        }
+        assert!(record.is_complete());
     }
 }

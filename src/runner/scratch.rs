@@ -1,18 +1,19 @@
 //! A fresh private directory for one run: made, filled with tests and candidate, and removed whatever is in
 //! it.
 //!
-//! Links are never followed out of what is copied, and never followed when it is removed.
+//! Links of a candidate are never followed out of what is copied; those of the tests, which are the user's own,
+//! are. None is followed when the directory is removed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Permissions;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, chmodat, fstat, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, chmodat, fstat, openat, statat, unlinkat};
 
 /// Directories of tools, which are never copied; virtual environments are not either.
 const TOOL_DIRECTORIES: [&str; 6] =
@@ -31,9 +32,45 @@ pub(super) struct File {
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     Bytes(Vec<u8>),
+    /// A file that the user named or that his tests lead to.
     CopyOf(PathBuf),
+    /// A file of the candidate, no more of it than it had when it was listed.
+    FirstOf(u64, PathBuf),
     LinkTo(PathBuf),
 }
+
+/// What became of a file that was to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    Yes,
+    /// Something else is there, or the place has no possible name.
+    Taken,
+    /// The candidate's file could not be read, or is none any more.
+    Unread,
+}
+
+/// The files of a tree, in a stable order, without those of tools.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    pub(super) files: Vec<File>,
+    /// Links that lead to nothing that may be copied, and what could not be read.
+    pub(super) left_out: Vec<PathBuf>,
+}
+
+/// Why the files of a tree cannot be listed.
+#[derive(Debug)]
+pub(super) enum NoTree {
+    /// The system refused.
+    File(PathBuf, io::Error),
+    /// There is more of it than anybody needs, in words.
+    Excess(String),
+}
+
+/// How much a candidate may bring.
+const MAX_BYTES: u64 = 1 << 30;
+const MAX_ENTRIES: usize = 20_000;
+/// Tests are the user's own; this ends links that lead into the whole disk.
+const MAX_TEST_ENTRIES: usize = 1_000_000;
 
 /// The directory of one run; removed with the value.
 #[derive(Debug)]
@@ -84,59 +121,157 @@ pub(super) fn inside(path: &str) -> Option<PathBuf> {
     parts.filter(|path| !path.as_os_str().is_empty() && !path.as_os_str().as_encoded_bytes().contains(&0))
 }
 
-/// The files under a directory, in a stable order, without those of tools; links stay links where they lead
-/// to something inside, and are left out otherwise.
-pub(super) fn files_under(root: &Path) -> Result<Vec<File>, (PathBuf, io::Error)> {
-    let real_root = root.canonicalize().map_err(|error| (root.to_owned(), error))?;
-    let mut files = Vec::new();
+/// The files of a candidate's workspace: links stay links where they lead to something inside, and are left out
+/// otherwise.
+pub(super) fn workspace_under(root: &Path) -> Result<Tree, NoTree> {
+    let real_root = root.canonicalize().map_err(|error| NoTree::File(root.to_owned(), error))?;
+    let mut tree = Tree::default();
+    let (mut entries, mut bytes) = (0, 0_u64);
     let mut places = vec![PathBuf::new()];
     while let Some(place) = places.pop() {
-        let directory = real_root.join(&place);
-        let entries = std::fs::read_dir(&directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-        for entry in entries.map_err(|error| (directory.clone(), error))? {
-            let kind = entry.file_type().map_err(|error| (entry.path(), error))?;
+        let directory = match std::fs::read_dir(real_root.join(&place)) {
+            Ok(directory) => directory,
+            Err(error) if place.as_os_str().is_empty() => return Err(NoTree::File(real_root, error)),
+            Err(_) => {
+                tree.left_out.push(place);
+                continue;
+            }
+        };
+        for entry in directory.map_while(Result::ok) {
+            entries += 1;
+            if entries > MAX_ENTRIES {
+                return Err(NoTree::Excess(format!("the workspace has more than {MAX_ENTRIES} entries")));
+            }
             let path = place.join(entry.file_name());
-            if kind.is_dir() {
-                let is_tools = TOOL_DIRECTORIES.iter().any(|name| entry.file_name() == *name)
-                    || entry.path().join("pyvenv.cfg").exists();
-                if !is_tools {
+            let Ok(about) = entry.metadata() else {
+                tree.left_out.push(path);
+                continue;
+            };
+            if about.is_dir() {
+                if !is_of_tools(&entry.path()) {
                     places.push(path);
                 }
-            } else if kind.is_file() {
-                files.push(File { path, content: Content::CopyOf(entry.path()) });
-            } else if kind.is_symlink()
+            } else if about.is_file() {
+                bytes = bytes.saturating_add(about.len());
+                if bytes > MAX_BYTES {
+                    return Err(NoTree::Excess(format!(
+                        "the files of the workspace exceed {MAX_BYTES} bytes"
+                    )));
+                }
+                tree.files.push(File { path, content: Content::FirstOf(about.len(), entry.path()) });
+            } else if about.is_symlink()
                 && let Ok(target) = std::fs::read_link(entry.path())
                 && target.is_relative()
                 && entry.path().canonicalize().is_ok_and(|end| end.starts_with(&real_root))
             {
-                files.push(File { path, content: Content::LinkTo(target) });
+                tree.files.push(File { path, content: Content::LinkTo(target) });
+            } else {
+                tree.left_out.push(path);
             }
         }
     }
-    files.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(files)
+    Ok(tree.sorted())
 }
 
-/// Writes a file where nothing is yet; `false` when something is there.
-pub(super) fn write(root: &Path, file: &File) -> Result<bool, (PathBuf, io::Error)> {
+/// A candidate's one file, as `path`.
+pub(super) fn workspace_file(path: &Path, source: &Path) -> Result<Tree, NoTree> {
+    let about = source.symlink_metadata().map_err(|error| NoTree::File(source.to_owned(), error))?;
+    let mut tree = Tree::default();
+    if !about.is_file() {
+        tree.left_out.push(path.to_owned());
+    } else if about.len() > MAX_BYTES {
+        return Err(NoTree::Excess(format!("the file exceeds {MAX_BYTES} bytes")));
+    } else {
+        tree.files
+            .push(File { path: path.to_owned(), content: Content::FirstOf(about.len(), source.to_owned()) });
+    }
+    Ok(tree)
+}
+
+/// The files of the tests; links are followed, wherever they lead, but not in a circle.
+pub(super) fn tests_under(root: &Path) -> Result<Tree, NoTree> {
+    let failed = |path: &Path, error| NoTree::File(path.to_owned(), error);
+    let real_root = root.canonicalize().map_err(|error| failed(root, error))?;
+    let mut tree = Tree::default();
+    let mut entries = 0;
+    // Where the copy is, and the real directories on the way there.
+    let mut places = vec![(PathBuf::new(), vec![real_root])];
+    while let Some((place, way)) = places.pop() {
+        let Some(directory) = way.last() else { continue };
+        for entry in std::fs::read_dir(directory).map_err(|error| failed(directory, error))? {
+            let entry = entry.map_err(|error| failed(directory, error))?;
+            entries += 1;
+            if entries > MAX_TEST_ENTRIES {
+                let what = format!("links lead to more than {MAX_TEST_ENTRIES} entries");
+                return Err(failed(root, io::Error::other(what)));
+            }
+            let path = place.join(entry.file_name());
+            let kind = entry.file_type().map_err(|error| failed(&entry.path(), error))?;
+            let real = if kind.is_symlink() { entry.path().canonicalize().ok() } else { Some(entry.path()) };
+            match real {
+                Some(real) if real.is_dir() && way.contains(&real) => tree.left_out.push(path),
+                Some(real) if real.is_dir() => {
+                    if !is_of_tools(&entry.path()) {
+                        places.push((path, way.iter().cloned().chain([real]).collect()));
+                    }
+                }
+                Some(real) if real.is_file() => {
+                    tree.files.push(File { path, content: Content::CopyOf(real) });
+                }
+                Some(_) => {}
+                None => tree.left_out.push(path),
+            }
+        }
+    }
+    Ok(tree.sorted())
+}
+
+impl Tree {
+    fn sorted(mut self) -> Self {
+        self.files.sort_by(|a, b| a.path.cmp(&b.path));
+        self.left_out.sort();
+        self
+    }
+}
+
+/// Whether a directory belongs to a tool or is a virtual environment.
+fn is_of_tools(path: &Path) -> bool {
+    TOOL_DIRECTORIES.iter().any(|name| path.file_name().is_some_and(|own| own == *name))
+        || path.join("pyvenv.cfg").exists()
+}
+
+/// Writes a file where nothing is yet.
+pub(super) fn write(root: &Path, file: &File) -> Result<Written, (PathBuf, io::Error)> {
     let path = root.join(&file.path);
-    let written = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| match &file.content {
-        Content::Bytes(bytes) => io::copy(&mut bytes.as_slice(), &mut create(&path)?).map(drop),
+    let source = match &file.content {
         Content::CopyOf(source) => {
-            let mut source = open(source)?;
+            Some((std::fs::File::open(source).map_err(|error| (source.clone(), error))?, u64::MAX))
+        }
+        Content::FirstOf(bytes, source) => match open(source) {
+            Ok(source) => Some((source, *bytes)),
+            Err(_) => return Ok(Written::Unread),
+        },
+        Content::Bytes(_) | Content::LinkTo(_) => None,
+    };
+    let write = || match (&file.content, source) {
+        (Content::Bytes(bytes), _) => create(&path)?.write_all(bytes),
+        (Content::LinkTo(target), _) => std::os::unix::fs::symlink(target, &path),
+        (_, Some((source, bytes))) => {
             let mode = source.metadata()?.permissions().mode() & 0o777;
             let mut copy = create(&path)?;
-            io::copy(&mut source, &mut copy)?;
+            io::copy(&mut source.take(bytes), &mut copy)?;
             copy.set_permissions(Permissions::from_mode(mode))
         }
-        Content::LinkTo(target) => std::os::unix::fs::symlink(target, &path),
-    });
-    match written {
-        Ok(()) => Ok(true),
-        Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory) => {
-            Ok(false)
-        }
-        Err(error) => Err((path, error)),
+        (_, None) => Ok(()),
+    };
+    match path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| write()) {
+        Ok(()) => Ok(Written::Yes),
+        Err(error) => match error.kind() {
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => {
+                Ok(Written::Taken)
+            }
+            _ => Err((path, error)),
+        },
     }
 }
 
@@ -144,8 +279,14 @@ fn create(path: &Path) -> io::Result<std::fs::File> {
     std::fs::OpenOptions::new().write(true).create_new(true).open(path)
 }
 
+/// Opens a file of the candidate, which may have become a link or a pipe meanwhile.
 fn open(path: &Path) -> io::Result<std::fs::File> {
-    std::fs::OpenOptions::new().read(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path)
+    let flags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).bits().cast_signed();
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::ErrorKind::InvalidInput.into()),
+    }
 }
 
 /// Removes a tree of any depth, also one whose directories were made unreadable.
@@ -165,7 +306,7 @@ fn remove_tree(root: &Path) -> io::Result<()> {
         levels.pop();
         let Some(above) = levels.last() else { break };
         open = openat(&open, "..", DIRECTORY, Mode::empty())?;
-        if identity(&open)? != above.identity {
+        if !is_same(&fstat(&open)?, &above.about) {
             return Err(io::Error::other("a directory was moved while it was being removed"));
         }
         unlinkat(&open, &name, AtFlags::REMOVEDIR)?;
@@ -176,7 +317,7 @@ fn remove_tree(root: &Path) -> io::Result<()> {
 /// A directory on the way down, with only directories left in it.
 struct Level {
     name: OsString,
-    identity: (u64, u64),
+    about: Stat,
     directories: Vec<OsString>,
 }
 
@@ -189,13 +330,13 @@ impl Level {
             unlinkat(directory, other, AtFlags::empty())?;
         }
         let directories = directories.into_iter().map(|(name, _)| name).collect();
-        Ok(Self { name, identity: identity(directory)?, directories })
+        Ok(Self { name, about: fstat(directory)?, directories })
     }
 }
 
-fn identity(directory: &OwnedFd) -> io::Result<(u64, u64)> {
-    let about = fstat(directory)?;
-    Ok((about.st_dev, about.st_ino))
+/// Whether two looks saw one directory; the types of the numbers differ from system to system.
+fn is_same(a: &Stat, b: &Stat) -> bool {
+    a.st_dev == b.st_dev && a.st_ino == b.st_ino
 }
 
 fn open_directory(place: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
@@ -281,16 +422,66 @@ mod tests {
     }
 
     #[test]
-    fn links_are_copied_only_when_they_lead_inside() {
-        let tests = tempfile::tempdir().unwrap();
-        fs::create_dir(tests.path().join("data")).unwrap();
-        fs::write(tests.path().join("data/real"), "x").unwrap();
-        symlink("data/real", tests.path().join("inside")).unwrap();
-        symlink("../../etc/passwd", tests.path().join("outside")).unwrap();
-        symlink("/etc/passwd", tests.path().join("absolute")).unwrap();
-        let files = files_under(tests.path()).unwrap();
-        let paths: Vec<_> = files.iter().map(|file| file.path.to_str().unwrap()).collect();
-        assert_eq!(paths, ["data/real", "inside"]);
+    fn links_of_a_candidate_are_copied_only_when_they_lead_inside() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("data")).unwrap();
+        fs::write(place.path().join("data/real"), "x").unwrap();
+        symlink("data/real", place.path().join("inside")).unwrap();
+        symlink("../../etc/passwd", place.path().join("outside")).unwrap();
+        symlink("/etc/passwd", place.path().join("absolute")).unwrap();
+        let tree = workspace_under(place.path()).unwrap();
+        assert_eq!(paths(&tree), ["data/real", "inside"]);
+        assert_eq!(tree.left_out, [Path::new("absolute"), Path::new("outside")]);
+    }
+
+    #[test]
+    fn links_of_the_tests_are_followed_but_not_in_a_circle() {
+        let outside = tempfile::tempdir().unwrap();
+        fs::create_dir_all(outside.path().join("tests/sub")).unwrap();
+        fs::create_dir(outside.path().join("data")).unwrap();
+        fs::write(outside.path().join("data/rows"), "x").unwrap();
+        fs::write(outside.path().join("helper.py"), "x").unwrap();
+        let tests = outside.path().join("tests");
+        symlink("../helper.py", tests.join("helper.py")).unwrap();
+        symlink(outside.path().join("data"), tests.join("data")).unwrap();
+        symlink("..", tests.join("sub/up")).unwrap();
+        symlink("..", tests.join("all")).unwrap();
+        symlink("/no/such", tests.join("dead")).unwrap();
+        let tree = tests_under(&tests).unwrap();
+        assert_eq!(paths(&tree), ["all/data/rows", "all/helper.py", "data/rows", "helper.py"]);
+        assert_eq!(tree.left_out, [Path::new("all/tests"), Path::new("dead"), Path::new("sub/up")]);
+    }
+
+    #[test]
+    fn a_workspace_without_end_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let giant = fs::File::create(place.path().join("giant")).unwrap();
+        giant.set_len(MAX_BYTES + 1).unwrap();
+        assert!(matches!(workspace_under(place.path()), Err(NoTree::Excess(_))));
+        giant.set_len(MAX_BYTES).unwrap();
+        assert!(workspace_under(place.path()).is_ok());
+        for index in 0..MAX_ENTRIES {
+            fs::hard_link(place.path().join("giant"), place.path().join(index.to_string())).unwrap();
+        }
+        giant.set_len(0).unwrap();
+        assert!(matches!(workspace_under(place.path()), Err(NoTree::Excess(_))));
+    }
+
+    #[test]
+    fn what_is_no_file_any_more_is_not_waited_for() {
+        let place = tempfile::tempdir().unwrap();
+        let pipe = place.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let link = place.path().join("link");
+        symlink("/etc/passwd", &link).unwrap();
+        for (name, source) in [("a", pipe), ("b", link)] {
+            let file = File { path: name.into(), content: Content::FirstOf(10, source) };
+            assert_eq!(write(place.path(), &file).unwrap(), Written::Unread);
+        }
+    }
+
+    fn paths(tree: &Tree) -> Vec<&str> {
+        tree.files.iter().map(|file| file.path.to_str().unwrap()).collect()
     }
 
     #[test]
@@ -301,17 +492,19 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "x").unwrap();
         }
-        let files = files_under(tests.path()).unwrap();
-        assert_eq!(files.iter().map(|file| file.path.to_str().unwrap()).collect::<Vec<_>>(), ["sub/a.py"]);
+        assert_eq!(paths(&tests_under(tests.path()).unwrap()), ["sub/a.py"]);
+        assert_eq!(paths(&workspace_under(tests.path()).unwrap()), ["sub/a.py"]);
     }
 
     #[test]
     fn what_is_there_is_not_written_over() {
         let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
         let file = |path: &str, text: &str| File { path: path.into(), content: Content::Bytes(text.into()) };
-        assert!(write(scratch.path(), &file("a/x.py", "first")).unwrap());
-        assert!(!write(scratch.path(), &file("a/x.py", "second")).unwrap());
-        assert!(!write(scratch.path(), &file("a/x.py/y.py", "third")).unwrap());
+        let written = |path: &str, text: &str| write(scratch.path(), &file(path, text)).unwrap();
+        assert_eq!(written("a/x.py", "first"), Written::Yes);
+        assert_eq!(written("a/x.py", "second"), Written::Taken);
+        assert_eq!(written("a/x.py/y.py", "third"), Written::Taken);
+        assert_eq!(written(&"long".repeat(100), "fourth"), Written::Taken);
         assert_eq!(fs::read_to_string(scratch.path().join("a/x.py")).unwrap(), "first");
     }
 }

@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::scratch::{self, Content, File, files_under, inside};
-use super::{Candidate, Error};
+use super::scratch::{self, Content, File, NoTree, Tree, Written, inside};
+use super::{Candidate, Error, IsCancelled};
 
 /// Files that tell pytest what to do.
 const CONFIGURATION: [&str; 8] = [
@@ -78,8 +78,14 @@ pub(super) struct Staged {
     pub(super) sources: Vec<PathBuf>,
     /// Files of the candidate that were left out, by their names.
     pub(super) left_out: Vec<String>,
+    /// Links of the candidate that lead outside, and what of it could not be read.
+    pub(super) unread: Vec<String>,
+    /// Links of the tests that lead nowhere or in a circle.
+    pub(super) dead_links: Vec<String>,
     /// Paths of the candidate that lead outside.
     pub(super) outside: Vec<String>,
+    /// What the candidate has too much of; nothing is laid out then.
+    pub(super) excess: Option<String>,
 }
 
 /// Fills `root`, which does not exist yet.
@@ -88,46 +94,76 @@ pub(super) fn stage(
     tests: &Tests,
     module: &Module,
     candidate: &Candidate,
+    is_cancelled: &mut IsCancelled<'_>,
 ) -> Result<Staged, Error> {
     let mut staged = Staged::default();
-    let files = candidate_files(module, candidate, &mut staged)?;
+    let files = match candidate_files(module, candidate, &mut staged) {
+        Ok(tree) => {
+            staged.unread = names(&tree.left_out);
+            tree.files
+        }
+        Err(NoTree::Excess(what)) => {
+            staged.excess = Some(what);
+            return Ok(staged);
+        }
+        Err(NoTree::File(path, error)) => return Err((path, error).into()),
+    };
     std::fs::create_dir(root).map_err(|error| (root.to_owned(), error))?;
-    for file in test_files(tests)? {
+    let tests = test_files(tests)?;
+    staged.dead_links = names(&tests.left_out);
+    for file in tests.files {
+        if is_cancelled() {
+            return Err(Error::Interrupted);
+        }
         let is_replaced = module.has(&file.path) && files.iter().any(|own| own.path == file.path);
         if !is_replaced {
             scratch::write(root, &file)?;
         }
     }
     for file in files {
-        if (module.has(&file.path) || !is_reserved(&file.path)) && scratch::write(root, &file)? {
-            if file.path.extension().is_some_and(|extension| extension == "py") {
+        if is_cancelled() {
+            return Err(Error::Interrupted);
+        }
+        let is_used = module.has(&file.path) || !is_reserved(&file.path);
+        match if is_used { scratch::write(root, &file)? } else { Written::Taken } {
+            Written::Yes if file.path.extension().is_some_and(|extension| extension == "py") => {
                 staged.sources.push(root.join(file.path));
             }
-        } else {
-            staged.left_out.push(file.path.display().to_string());
+            Written::Yes => {}
+            Written::Taken => staged.left_out.push(file.path.display().to_string()),
+            Written::Unread => staged.unread.push(file.path.display().to_string()),
         }
     }
     Ok(staged)
 }
 
-fn test_files(tests: &Tests) -> Result<Vec<File>, Error> {
+fn names(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.display().to_string()).collect()
+}
+
+fn test_files(tests: &Tests) -> Result<Tree, Error> {
     match tests {
-        Tests::Path(path) if path.is_dir() => Ok(files_under(path)?),
+        Tests::Path(path) if path.is_dir() => scratch::tests_under(path).map_err(|error| match error {
+            NoTree::File(path, error) => Error::from((path, error)),
+            NoTree::Excess(what) => Error::from((path.clone(), std::io::Error::other(what))),
+        }),
         Tests::Path(path) => {
             let name = path.file_name().map(PathBuf::from).unwrap_or_default();
-            Ok(vec![File { path: name, content: Content::CopyOf(path.clone()) }])
+            Ok(tree(vec![File { path: name, content: Content::CopyOf(path.clone()) }]))
         }
-        Tests::Files(files) => Ok(files
-            .iter()
-            .map(|(path, text)| File { path: path.clone(), content: Content::Bytes(text.clone().into()) })
-            .collect()),
+        Tests::Files(files) => Ok(tree(
+            files
+                .iter()
+                .map(|(path, text)| File { path: path.clone(), content: Content::Bytes(text.clone().into()) })
+                .collect(),
+        )),
     }
 }
 
-fn candidate_files(module: &Module, candidate: &Candidate, staged: &mut Staged) -> Result<Vec<File>, Error> {
+fn candidate_files(module: &Module, candidate: &Candidate, staged: &mut Staged) -> Result<Tree, NoTree> {
     match candidate {
         Candidate::Code(code) => {
-            Ok(vec![File { path: module.file.clone(), content: Content::Bytes(code.clone()) }])
+            Ok(tree(vec![File { path: module.file.clone(), content: Content::Bytes(code.clone()) }]))
         }
         Candidate::Files(files) => {
             let mut inner = Vec::new();
@@ -137,13 +173,15 @@ fn candidate_files(module: &Module, candidate: &Candidate, staged: &mut Staged) 
                     None => staged.outside.push(path.clone()),
                 }
             }
-            Ok(inner)
+            Ok(tree(inner))
         }
-        Candidate::Workspace(path) if path.is_dir() => Ok(files_under(path)?),
-        Candidate::Workspace(path) => {
-            Ok(vec![File { path: module.file.clone(), content: Content::CopyOf(path.clone()) }])
-        }
+        Candidate::Workspace(path) if path.is_dir() => scratch::workspace_under(path),
+        Candidate::Workspace(path) => scratch::workspace_file(&module.file, path),
     }
+}
+
+fn tree(files: Vec<File>) -> Tree {
+    Tree { files, left_out: Vec::new() }
 }
 
 /// Whether a file is a test or tells pytest what to do.
@@ -173,12 +211,12 @@ mod tests {
         let root = scratch.path().join("work");
         let tests = tests.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
         let tests = Tests::of(tests).unwrap();
-        let staged = stage(&root, &tests, &Module::parse(module).unwrap(), candidate).unwrap();
+        let staged = stage(&root, &tests, &Module::parse(module).unwrap(), candidate, &mut || false).unwrap();
         let content = |file: File| {
             let text = fs::read_to_string(root.join(&file.path)).unwrap();
             (file.path.display().to_string(), text)
         };
-        let found = files_under(&root).unwrap().into_iter().map(content).collect();
+        let found = scratch::tests_under(&root).unwrap().files.into_iter().map(content).collect();
         (staged, found)
     }
 

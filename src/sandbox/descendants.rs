@@ -24,9 +24,10 @@ pub(super) fn end(root: Pid, marker: &str) -> bool {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::HashSet;
+    use std::os::fd::OwnedFd;
     use std::os::unix::fs::MetadataExt;
 
-    use rustix::process::{Pid, PidfdFlags, Signal, getuid, pidfd_open, pidfd_send_signal};
+    use rustix::process::{Pid, PidfdFlags, Signal, getuid, kill_process, pidfd_open, pidfd_send_signal};
 
     /// What the kernel says about one process.
     struct Process {
@@ -94,10 +95,36 @@ mod linux {
     }
 
     /// Ends this very process, not another one that has got its number since.
+    ///
+    /// Where the kernel has no descriptors for processes, nothing holds the number between the look and the
+    /// signal; that is a moment.
     fn end(process: &Process) -> bool {
-        Pid::from_raw(process.pid)
-            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
-            .filter(|_| read(process.pid).is_some_and(|now| now.start == process.start))
-            .is_some_and(|descriptor| pidfd_send_signal(descriptor, Signal::KILL).is_ok())
+        let Some(pid) = Pid::from_raw(process.pid) else { return false };
+        let descriptor = pidfd_open(pid, PidfdFlags::empty()).ok();
+        let is_the_same = read(process.pid).is_some_and(|now| now.is_alive && now.start == process.start);
+        is_the_same && signal(pid, descriptor)
+    }
+
+    fn signal(pid: Pid, descriptor: Option<OwnedFd>) -> bool {
+        match descriptor {
+            Some(descriptor) => pidfd_send_signal(descriptor, Signal::KILL).is_ok(),
+            None => kill_process(pid, Signal::KILL).is_ok(),
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_process_is_ended_with_and_without_a_descriptor() {
+            for has_descriptor in [true, false] {
+                let mut child = std::process::Command::new("/bin/sleep").arg("60").spawn().unwrap();
+                let pid = Pid::from_child(&child);
+                let descriptor = has_descriptor.then(|| pidfd_open(pid, PidfdFlags::empty()).unwrap());
+                assert!(signal(pid, descriptor));
+                assert!(!child.wait().unwrap().success());
+            }
+        }
     }
 }

@@ -23,6 +23,8 @@ pub struct Limits {
     pub timeout: Duration,
     /// Bytes kept of each of standard output and standard error; the middle is left out.
     pub output_bytes: usize,
+    /// Bytes of its report; one that says more is ended.
+    pub report_bytes: usize,
     /// Size of a file that it may write.
     pub file_bytes: u64,
 }
@@ -30,7 +32,7 @@ pub struct Limits {
 impl Limits {
     /// This wall time, and for the rest what honest programs do not reach.
     pub fn with_timeout(timeout: Duration) -> Self {
-        Self { timeout, output_bytes: 64 << 10, file_bytes: 256 << 20 }
+        Self { timeout, output_bytes: 64 << 10, report_bytes: 64 << 20, file_bytes: 256 << 20 }
     }
 }
 
@@ -54,6 +56,8 @@ pub struct Command {
 pub enum Event<'a> {
     /// One line of its report, without the line end.
     Line(&'a [u8]),
+    /// A line of its report was longer than 1 MiB and is left out.
+    LongLine,
     /// Some time has passed: at most 20 milliseconds since the last event.
     Tick,
 }
@@ -65,6 +69,8 @@ pub enum End {
     Exited(Option<ExitStatus>),
     /// Its wall time was used up.
     TimedOut,
+    /// Its report was longer than allowed.
+    Flooded,
     /// The watcher asked for it.
     Stopped,
 }

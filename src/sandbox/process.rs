@@ -23,7 +23,7 @@ use super::descendants::{self, MARKER};
 use super::{Command, End, Error, Event, Output, Watcher};
 
 const TICK: Duration = Duration::from_millis(20);
-const MAX_LINE_BYTES: usize = 64 << 20;
+const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// Runs a program to its end, or to the end of its time, and ends everything it started.
 pub fn run(command: &Command, watch: &mut Watcher<'_>) -> Result<Output, Error> {
@@ -98,7 +98,7 @@ impl Running {
             marker,
             stdout: Kept::new(command.limits.output_bytes),
             stderr: Kept::new(command.limits.output_bytes),
-            report: Lines::default(),
+            report: Lines::new(command.limits.report_bytes),
             started,
             timeout: command.limits.timeout,
             is_reaped: false,
@@ -118,7 +118,22 @@ impl Running {
         let exit = exit_descriptor(self.pid);
         let mut next_tick = self.started + TICK;
         loop {
+            // What came in time counts, however late we look: the time is judged after a last look.
             let now = Instant::now();
+            let time = next_tick.min(deadline).saturating_duration_since(now);
+            self.wait(exit.as_ref(), time).map_err(|errno| ("waiting for output", errno))?;
+            let exited = self.has_exited();
+            self.stdout.read();
+            self.stderr.read();
+            if self.report.read(watch).is_break() {
+                return Ok(End::Stopped);
+            }
+            if self.report.is_flooded() {
+                return Ok(End::Flooded);
+            }
+            if exited {
+                return Ok(End::Exited(None));
+            }
             if now >= deadline {
                 return Ok(End::TimedOut);
             }
@@ -127,17 +142,6 @@ impl Running {
                 if watch(Event::Tick).is_break() {
                     return Ok(End::Stopped);
                 }
-            }
-            let time = next_tick.min(deadline) - now;
-            self.wait(exit.as_ref(), time).map_err(|errno| ("waiting for output", errno))?;
-            let exited = self.has_exited();
-            self.stdout.read();
-            self.stderr.read();
-            if self.report.read(watch).is_break() {
-                return Ok(End::Stopped);
-            }
-            if exited {
-                return Ok(End::Exited(None));
             }
         }
     }
@@ -301,26 +305,47 @@ impl Kept {
     }
 }
 
-/// A stream of lines.
-#[derive(Default)]
+/// A stream of lines, up to so many bytes.
 struct Lines {
     pipe: Option<OwnedFd>,
     unfinished: Vec<u8>,
+    /// The unfinished line is longer than any may be.
+    is_long: bool,
+    /// Bytes that may still come; `None` once more have come.
+    room: Option<usize>,
 }
 
 impl Lines {
+    fn new(bytes: usize) -> Self {
+        Self { pipe: None, unfinished: Vec::new(), is_long: false, room: Some(bytes) }
+    }
+
+    fn is_flooded(&self) -> bool {
+        self.room.is_none()
+    }
+
     /// Tells of all lines that have come, also when the watcher has had enough.
     fn read(&mut self, watch: &mut Watcher<'_>) -> ControlFlow<()> {
         let mut flow = ControlFlow::Continue(());
         if let Some(pipe) = self.pipe.take()
             && read_some(&pipe, |bytes| {
+                self.room = self.room.and_then(|room| room.checked_sub(bytes.len()));
+                if self.room.is_none() {
+                    self.unfinished = Vec::new();
+                    return;
+                }
                 for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-                    if self.unfinished.len() + piece.len() <= MAX_LINE_BYTES {
+                    self.is_long |= self.unfinished.len() + piece.len() > MAX_LINE_BYTES;
+                    if !self.is_long {
                         self.unfinished.extend_from_slice(piece);
                     }
                     if piece.ends_with(b"\n") {
                         let line = std::mem::take(&mut self.unfinished);
-                        if watch(Event::Line(line.trim_ascii_end())).is_break() {
+                        let event = match std::mem::take(&mut self.is_long) {
+                            true => Event::LongLine,
+                            false => Event::Line(line.trim_ascii_end()),
+                        };
+                        if watch(event).is_break() {
                             flow = ControlFlow::Break(());
                         }
                     }
@@ -363,6 +388,7 @@ mod tests {
         (output, lines)
     }
 
+    #[cfg(target_os = "linux")]
     fn is_running(pid: &str) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
@@ -371,7 +397,7 @@ mod tests {
     #[test]
     fn output_and_report_come_apart() {
         let (output, lines) =
-            lines(&shell("echo out; echo err >&2; eval \"printf 'a\\nb\\nc' >&$0\"; exit 3", 5000));
+            lines(&shell("echo out; echo err >&2; eval \"printf 'a\\nb\\nc' >/dev/fd/$0\"; exit 3", 5000));
         assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("out\n", "err\n"));
         assert_eq!(lines, ["a", "b"]);
         assert!(matches!(output.end, End::Exited(Some(status)) if status.code() == Some(3)));
@@ -404,25 +430,28 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn a_pipe_held_by_a_grandchild_is_not_waited_for() {
-        let (output, lines) = lines(&shell("/bin/sleep 60 & eval \"echo $! >&$0\"", 30_000));
+        let (output, lines) = lines(&shell("/bin/sleep 60 & eval \"echo $! >/dev/fd/$0\"", 30_000));
         assert!(output.duration < Duration::from_secs(2), "{:?}", output.duration);
         assert!(!is_running(&lines[0]));
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn descendants_that_left_the_session_are_ended() {
         let deaf = r#"trap \"\" TERM HUP; echo \$\$; while :; do /bin/sleep 1; done"#;
-        let script = format!(r#"eval "/usr/bin/setsid /bin/sh -c '{deaf}' >&$0 &"; /bin/sleep 0.3"#);
+        let script = format!(r#"eval "/usr/bin/setsid /bin/sh -c '{deaf}' >/dev/fd/$0 &"; /bin/sleep 0.3"#);
         let (_, lines) = lines(&shell(&script, 5000));
         assert_eq!(lines.len(), 1);
         assert!(!is_running(&lines[0]), "{lines:?}");
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn descendants_without_our_mark_are_ended_while_their_parent_lives() {
         let nameless = r"env -i /usr/bin/setsid /bin/sh -c 'echo \$\$; exec /bin/sleep 60'";
-        let (_, lines) = lines(&shell(&format!(r#"eval "{nameless} >&$0 &"; /bin/sleep 60"#), 400));
+        let (_, lines) = lines(&shell(&format!(r#"eval "{nameless} >/dev/fd/$0 &"; /bin/sleep 60"#), 400));
         assert!(!is_running(&lines[0]), "{lines:?}");
     }
 
@@ -438,6 +467,47 @@ mod tests {
             "{}",
             &output.stdout[32_700..32_900]
         );
+    }
+
+    #[test]
+    fn a_report_that_is_too_long_ends_the_program() {
+        let mut command = shell("eval \"/usr/bin/yes >/dev/fd/$0\"", 20_000);
+        command.limits.report_bytes = 100_000;
+        let (output, lines) = lines(&command);
+        assert_eq!(output.end, End::Flooded);
+        assert!(lines.len() <= 50_000, "{}", lines.len());
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_told_of_and_the_next_one_is_heard() {
+        let script =
+            "eval \"/usr/bin/head -c 3000000 /dev/zero >/dev/fd/$0; printf '\\nnext\\n' >/dev/fd/$0\"";
+        let mut heard = Vec::new();
+        run(&shell(script, 20_000), &mut |event| {
+            match event {
+                Event::Line(line) => heard.push(String::from_utf8_lossy(line).into_owned()),
+                Event::LongLine => heard.push("too long".to_owned()),
+                Event::Tick => {}
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        assert_eq!(heard, ["too long", "next"]);
+    }
+
+    #[test]
+    fn what_came_in_time_counts_however_late_it_is_read() {
+        let mut lines = 0;
+        let output = run(&shell("/bin/sleep 0.1; eval \"echo late >/dev/fd/$0\"", 300), &mut |event| {
+            match event {
+                Event::Line(_) => lines += 1,
+                _ => std::thread::sleep(Duration::from_millis(500)),
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        assert!(matches!(output.end, End::Exited(_)), "{:?}", output.end);
+        assert_eq!(lines, 1);
     }
 
     #[test]
@@ -459,6 +529,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn no_descriptor_is_left_open() {
         let count = || std::fs::read_dir("/proc/self/fd").unwrap().count();
         lines(&shell("exit 0", 1000));

@@ -33,7 +33,7 @@ enum Line<'a> {
         header: JournalHeader,
     },
     Iteration {
-        elapsed_s: f64,
+        duration_ms: f64,
         entry: std::borrow::Cow<'a, FeedbackEntry>,
     },
     Stopped {
@@ -57,8 +57,8 @@ pub struct Recovered {
     pub header: Option<JournalHeader>,
     /// Its iterations.
     pub entries: Vec<FeedbackEntry>,
-    /// Its wall time in seconds.
-    pub elapsed_s: f64,
+    /// Its wall time in milliseconds.
+    pub duration_ms: f64,
     /// Why it ended; `None` when it was killed.
     pub stopped_by: Option<StopReason>,
 }
@@ -116,9 +116,9 @@ impl Journal {
     }
 
     /// Writes one iteration.
-    pub fn iteration(&mut self, entry: &FeedbackEntry, elapsed_s: f64) -> Result<(), Error> {
+    pub fn iteration(&mut self, entry: &FeedbackEntry, duration_ms: f64) -> Result<(), Error> {
         self.ended_by = None;
-        self.append(&Line::Iteration { elapsed_s, entry: std::borrow::Cow::Borrowed(entry) })
+        self.append(&Line::Iteration { duration_ms, entry: std::borrow::Cow::Borrowed(entry) })
     }
 
     /// Writes why the run ended, unless that is what the journal says already.
@@ -171,7 +171,7 @@ pub fn read(path: &Path) -> Result<Recovered, Error> {
 }
 
 fn read_lines(path: &Path, bytes: &[u8]) -> Result<Recovered, Error> {
-    let mut recovered = Recovered { header: None, entries: Vec::new(), elapsed_s: 0.0, stopped_by: None };
+    let mut recovered = Recovered { header: None, entries: Vec::new(), duration_ms: 0.0, stopped_by: None };
     let lines = bytes.split(|b| *b == b'\n').enumerate();
     for (number, line) in lines.map(|(i, line)| (i + 1, line)).filter(|(_, line)| !line.is_empty()) {
         let broken = |problem: String| Error::Broken { path: path.to_owned(), line: number, problem };
@@ -186,13 +186,13 @@ fn read_lines(path: &Path, bytes: &[u8]) -> Result<Recovered, Error> {
             }
             Line::Header { header, .. } => recovered.header = Some(header),
             _ if recovered.header.is_none() => return Err(broken("no header before it".into())),
-            Line::Iteration { entry, elapsed_s } => {
+            Line::Iteration { entry, duration_ms } => {
                 let want = recovered.entries.len() as u32 + 1;
                 if entry.iteration != want {
                     return Err(broken(format!("iteration {} where {want} comes next", entry.iteration)));
                 }
                 recovered.entries.push(entry.into_owned());
-                recovered.elapsed_s = elapsed_s;
+                recovered.duration_ms = duration_ms;
                 recovered.stopped_by = None;
             }
             Line::Stopped { by } => recovered.stopped_by = Some(by),
@@ -235,7 +235,7 @@ mod tests {
         let recovered = read(&path).unwrap();
         assert_eq!(recovered.header, Some(header()));
         assert_eq!(recovered.entries, [entry(1), entry(2), entry(3)]);
-        assert_eq!(recovered.elapsed_s, 3.0);
+        assert_eq!(recovered.duration_ms, 3.0);
         assert_eq!(recovered.stopped_by, Some(StopReason::MaxIterations));
     }
 
