@@ -1,5 +1,6 @@
 """`PytestRunner` and `run_pytest`: the verdict is plain pytest's, and nothing is left behind."""
 
+import ctypes
 import gzip
 import json
 import os
@@ -349,6 +350,49 @@ def act():
     assert suite[1].message == "OSError: [Errno 27] File too large"
 
 
+FLOOD = """
+import os
+def act():
+    report = max(int(name) for name in os.listdir("/proc/self/fd"))
+    for _ in range({count}): os.write(report, {line})
+"""
+
+
+def test_a_flood_of_reports_ends_the_run() -> None:
+    code = FLOOD.format(count=3000, line="b'x' * 65_535 + b'\\n'")
+    suite = judged(THREE, code, timeout_s=30.0)
+    assert said(suite) == [
+        ("test_1", "passed", None),
+        ("test_2", "error", "output"),
+        ("test_3", "error", "not_run"),
+    ]
+    assert suite[1].message == "the report of the run was longer than allowed"
+
+
+def test_of_a_flood_of_problems_few_are_told() -> None:
+    line = '{"kind": "finished", "name": "%d", "status": "passed", "duration_ms": 1}\n'
+    suite = judged(THREE, FLOOD.format(count=5000, line=f"({line!r} % _).encode()"))
+    assert [status for _, status, _ in said(suite)] == ["passed"] * 3
+    assert len(suite.problems) == 101
+    assert suite.problems[-1] == "... 4900 more"
+
+
+def test_a_line_of_the_report_that_is_too_long_is_a_problem() -> None:
+    suite = judged(THREE, FLOOD.format(count=1, line="b'x' * (2 << 20) + b'\\n'"))
+    assert [status for _, status, _ in said(suite)] == ["passed"] * 3
+    assert suite.problems == ("a line of the report that was longer than 1 MiB is left out",)
+
+
+def test_a_list_of_tests_may_be_long() -> None:
+    tests = """
+import pytest
+@pytest.mark.parametrize("n", range(3000), ids=lambda n: f"{n}-" + "x" * 500)
+def test_n(n): pass
+"""
+    suite = judged(tests, timeout_s=60.0)
+    assert (suite.passed, suite.total, suite.problems) == (3000, 3000, ())
+
+
 # -- Ctrl-C ----------------------------------------------------------------------------------------
 
 
@@ -369,6 +413,70 @@ except KeyboardInterrupt: print(time.monotonic())
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=10)
     assert float(out) - sent < 0.5  # 0.1 on a machine at rest
+
+
+# -- other threads ---------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_thread_that_keeps_the_interpreter_changes_no_outcome(tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    code = f"""
+import os, time
+def act():
+    open({str(began)!r}, "w")
+    time.sleep(0.5)
+    for _ in range(40): os.write(1, b"x" * 65_536)  # more than a pipe holds
+"""
+
+    def keep() -> None:
+        wait_for(began.exists)
+        ctypes.PyDLL(None).sleep(5)  # a call that lets nobody else in
+
+    thread = threading.Thread(target=keep)
+    thread.start()
+    started = time.monotonic()
+    suite = judged(THREE, code, args=["-s"], timeout_s=4.0)
+    assert time.monotonic() - started > 4.0, "the interpreter was not kept long enough"
+    thread.join()
+    assert [status for _, status, _ in said(suite)] == ["passed"] * 3
+    assert suite.duration_ms < 4000
+
+
+@pytest.mark.parametrize("call", ["one", "many"])
+def test_runs_on_other_threads_can_be_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    notes = [tmp_path / "0", tmp_path / "1"]
+    codes = [
+        f"import os, time\ndef act():\n    open({str(note)!r}, 'w').write(f'{{os.getpid()}}.')\n"
+        "    while True: time.sleep(1)\n"
+        for note in notes
+    ]
+    run = PytestRunner({"test_a.py": THREE}, timeout_s=60.0)
+    ends: list[tuple[str, float]] = []
+
+    def work(code: str) -> None:
+        with pytest.raises(NoVerdict) as caught:
+            run(code) if call == "one" else run.run_many([code, code])
+        ends.append((str(caught.value), time.monotonic()))
+
+    threads = [threading.Thread(target=work, args=(code,)) for code in codes]
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: all(note.exists() and note.read_text().endswith(".") for note in notes))
+    cancelled = time.monotonic()
+    PytestRunner._cancel_runs()
+    for thread in threads:
+        thread.join()
+    assert [message for message, _ in ends] == ["interrupted"] * 2
+    assert max(end for _, end in ends) - cancelled < 0.3
+    assert not any(is_alive(int(note.read_text()[:-1])) for note in notes)
+    assert list(place.iterdir()) == []
+    assert PytestRunner(ADD)(RIGHT).all_passed  # what begins later is not touched
 
 
 # -- settings --------------------------------------------------------------------------------------
@@ -474,7 +582,46 @@ def test_a_workspace_gives_its_code_and_not_its_tests(tmp_path: Path) -> None:
     (tmp_path / "link.py").symlink_to("/etc/passwd")
     suite = PytestRunner(ADD)(tmp_path)
     assert said(suite) == [("test_add", "passed", None)]
+    assert suite.warnings == (
+        "of the candidate's files, tests and configuration are not used: pytest.ini, test_add.py",
+        "of the candidate's files, links that lead outside and what cannot be read are left out:"
+        " link.py",
+    )
     assert PytestRunner(ADD)(tmp_path / "solution.py").all_passed
+    suite = PytestRunner(ADD)(tmp_path / "link.py")
+    assert said(suite) == [("test_add.py", "error", "collection")]
+
+
+def test_a_workspace_without_end_is_the_candidates_error(tmp_path: Path) -> None:
+    (tmp_path / "solution.py").write_text(RIGHT)
+    (tmp_path / "giant").touch()
+    os.truncate(tmp_path / "giant", 2 << 30)
+    suite = PytestRunner(ADD)(tmp_path)
+    assert said(suite) == [("candidate", "error", "disk")]
+    assert suite[0].message == "the files of the workspace exceed 1073741824 bytes"
+    assert (suite.pass_rate, suite.all_passed) == (0.0, False)
+
+
+def test_tests_may_be_links(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "helper.py").write_text("three = 3\n")
+    text = "from helper import three\nfrom solution import add\n"
+    text += "def test_add(): assert add(1, 2) == three\n"
+    (tmp_path / "real" / "test_add.py").write_text(text)
+    (tmp_path / "tests" / "test_add.py").symlink_to("../real/test_add.py")
+    (tmp_path / "tests" / "helper.py").symlink_to("../helper.py")
+    (tmp_path / "tests" / "round").symlink_to("../tests")
+    suite = PytestRunner(tmp_path / "tests")(RIGHT)
+    assert said(suite) == [("test_add", "passed", None)]
+    assert suite.warnings == (
+        "of the tests, links that lead nowhere or in a circle are left out: round",
+    )
+    (tmp_path / "test_one.py").symlink_to(tmp_path / "real" / "test_add.py")
+    run = PytestRunner(tmp_path / "test_one.py")
+    suite = run({"solution.py": RIGHT, "helper.py": "three = 3\n"})
+    assert [test.name for test in suite] == ["test_one.py::test_add"]
+    assert suite.all_passed
 
 
 def test_tests_may_be_a_directory_or_a_file(tmp_path: Path) -> None:

@@ -27,14 +27,14 @@ _HIGHEST_SCORE = 1.0
 _CHILD = 0.5
 _SAME_OUTCOME = 0.3
 _NEAR_LAST_EDIT = 0.3
-# What an edit teaches: the factor for its statement and the one for its function.
-_IMPROVED = (1.6, 1.3)
-_UNMOVED = (0.8, 0.95)
-_STALLED = (0.85, 1.0)
+# What an edit teaches about its place, 0..1: how likely the defect is there.
+_IMPROVED, _UNMOVED, _STALLED, _UNKNOWN = 1.0, 0.1, 0.3, 0.5
+_TRUST_IN_UNKNOWN = 2.0
+_TIRING = 0.985
 _ALL_ERRORS = 0.93
 _LOOP_RISK = 0.5
 _FAILING = (TestStatus.FAILED, TestStatus.ERROR)
-_FLOOR, _CEILING = 0.15, 4.0
+_LEAST_KIND = 0.15
 _VOLATILE = re.compile(r"0x[0-9a-fA-F]+|/tmp/\S+|\d+\.\d+ ?m?s\b")
 
 Outcomes = dict[str, tuple[TestStatus, str]]
@@ -87,6 +87,28 @@ class _Tried:
     order: int
 
 
+@dataclass(slots=True)
+class _Lesson:
+    """What the edits at one place told about it."""
+
+    total: float = _UNKNOWN * _TRUST_IN_UNKNOWN
+    count: int = 0
+
+    def add(self, told: float) -> None:
+        self.total += told
+        self.count += 1
+
+    @property
+    def mean(self) -> float:
+        """0..1; one half when nothing is known."""
+        return self.total / (_TRUST_IN_UNKNOWN + self.count)
+
+    @property
+    def factor(self) -> float:
+        """1 when nothing is known; sinks slowly with every edit that was no repair."""
+        return 2 * self.mean * _TIRING**self.count
+
+
 class _Search:
     """The state of a search: a fold over the entries of a history."""
 
@@ -98,8 +120,8 @@ class _Search:
         self.bases: list[_Base] = []
         self.tried: list[_Tried] = []
         self.seen: set[Identity] = {self.root.identity}
-        self.site_lessons: dict[str, float] = {}
-        self.function_lessons: dict[str, float] = {}
+        self.site_lessons: dict[str, _Lesson] = {}
+        self.function_lessons: dict[str, _Lesson] = {}
         self.kind_lessons: dict[str, float] = {}
         self.pending = _Proposal(source)
         self.proposed = 1
@@ -179,11 +201,10 @@ class _Search:
 
     def _levels(self, base: _Base) -> list[float]:
         of_site, of_function = self.site_lessons, self.function_lessons
+        functions = {name: 0.5 + lesson.mean for name, lesson in of_function.items()}
+        sites = {key: lesson.factor for key, lesson in of_site.items()}
         return [
-            base.weight
-            * suspicion
-            * of_site.get(site.key, 1.0)
-            * of_function.get(site.function, 1.0)
+            base.weight * suspicion * sites.get(site.key, 1.0) * functions.get(site.function, 1.0)
             for suspicion, site in zip(base.suspicion, base.program.sites, strict=True)
         ]
 
@@ -215,24 +236,20 @@ class _Search:
         *,
         improved: bool,
     ) -> None:
-        if improved:
-            self._teach(site, _IMPROVED)
-            return
         tests = visible_tests(entry)
-        if tests and all(test.status is TestStatus.ERROR for test in tests):
-            _multiply(self.kind_lessons, kind, _ALL_ERRORS)
-        if never_ends(entry) and not base.never_ends:
-            self._teach(site, _STALLED)
+        if improved:
+            told = _IMPROVED
+        elif never_ends(entry) and not base.never_ends:
+            told = _STALLED
         elif outcomes == base.outcomes:
-            self._teach(site, _UNMOVED)
+            told = _UNMOVED
         else:
-            share = _shared_failure(base.outcomes, outcomes)
-            self._teach(site, (0.8 + 0.35 * share, 0.85 + 0.3 * share))
-
-    def _teach(self, site: Site, factors: tuple[float, float]) -> None:
-        of_site, of_function = factors
-        _multiply(self.site_lessons, site.key, of_site)
-        _multiply(self.function_lessons, site.function, of_function)
+            told = max(_shared_failure(base.outcomes, outcomes), _UNMOVED)
+        self.site_lessons.setdefault(site.key, _Lesson()).add(told)
+        self.function_lessons.setdefault(site.function, _Lesson()).add(told)
+        if tests and all(test.status is TestStatus.ERROR for test in tests):
+            least = self.kind_lessons.get(kind, 1.0) * _ALL_ERRORS
+            self.kind_lessons[kind] = max(least, _LEAST_KIND)
 
     def _observe_foreign(self, code: str, entry: FeedbackEntry) -> None:
         """Take a program that somebody else proposed as a base when it is the best so far."""
@@ -370,10 +387,6 @@ def _is_in(site: Site, focus: tuple[str, ...]) -> bool:
         name = f"{name}.{site.node.name}" if name else str(site.node.name)
     dotted = f".{name}."
     return any(f".{wanted}." in dotted for wanted in focus)
-
-
-def _multiply(lessons: dict[str, float], key: str, factor: float) -> None:
-    lessons[key] = min(max(lessons.get(key, 1.0) * factor, _FLOOR), _CEILING)
 
 
 def _shared_failure(before: Outcomes, after: Outcomes) -> float:
