@@ -10,7 +10,9 @@ strategies propose is judged once. They run without containment: they are edits 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
+import io
 import json
 import multiprocessing
 import os
@@ -31,7 +33,7 @@ from testgrad.agents import RepairAgent, SearchExhausted
 
 ROOT = Path(__file__).resolve().parent.parent
 TASKS = ROOT.parent / "shared" / "data" / "tasks" / "quixbugs.jsonl.gz"
-TIMEOUT_S = 0.7
+CPU_S, TIMEOUT_S = 1, 10.0  # CPU time decides, so that a busy machine does not
 RESOLUTION = 0.005
 STRATEGIES = {
     "binary": tg.Binary(),
@@ -89,6 +91,16 @@ class Outcomes:
 
     def _say(self, line: dict[str, Any]) -> None:
         os.write(self.write, (json.dumps(line) + "\n").encode())
+
+
+def warm_up() -> None:
+    """Run one throwaway session, so that children find imported what pytest imports late."""
+    import pytest
+
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "test_warm.py").write_text("def test_warm():\n    assert 1 + 1 == 2\n")
+        with contextlib.redirect_stdout(io.StringIO()):
+            pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:asyncio", folder])
 
 
 class ForkedPytest:
@@ -151,6 +163,7 @@ class ForkedPytest:
     def _child(self, write: int) -> None:
         os.setpgid(0, 0)
         resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
         os.chdir(self.folder)
         quiet = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1, 2):
@@ -167,6 +180,7 @@ def measure(job: tuple[dict[str, Any], int, int, tuple[str, ...]]) -> list[Run]:
     """All runs of one program."""
     task, seeds, budget, strategies = job
     ((path, broken),) = task["variants"]["buggy"].items()
+    warm_up()
     runner = ForkedPytest(task["files"], path)
     runs = []
     try:
@@ -240,7 +254,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a few programs, one seed")
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--budget", type=int, default=100, help="the most iterations of a run")
+    parser.add_argument("--budget", type=int, default=80, help="the most iterations of a run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
     if not TASKS.exists():

@@ -16,6 +16,7 @@ import pytest
 
 from shared_data import needs_shared, shared
 from testgrad import NoVerdict, PytestRunner, SuiteResult, TestSeverity, run_pytest
+from testgrad._testgrad import _cancel_runs
 
 ADD = {"test_add.py": "from solution import add\ndef test_add(): assert add(1, 2) == 3\n"}
 RIGHT = "def add(a, b): return a + b\n"
@@ -469,7 +470,7 @@ def test_runs_on_other_threads_can_be_cancelled(
         thread.start()
     wait_for(lambda: all(note.exists() and note.read_text().endswith(".") for note in notes))
     cancelled = time.monotonic()
-    PytestRunner._cancel_runs()
+    _cancel_runs()
     for thread in threads:
         thread.join()
     assert [message for message, _ in ends] == ["interrupted"] * 2
@@ -809,3 +810,35 @@ def test_wrong_things_are_refused() -> None:
         PytestRunner(ADD)(7)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="workers must be >= 1"):
         PytestRunner(ADD).run_many([], workers=0)
+
+
+CTRL_C_IN_MANY = """
+import sys, threading
+from testgrad import AgentTestLoop, PytestRunner
+
+tests = {"test_it.py": "import solution\\ndef test_it(): solution.hang()"}
+code = '''
+import pathlib, time
+def hang():
+    pathlib.Path(%r).touch()
+    time.sleep(600)
+'''
+loop = AgentTestLoop(PytestRunner(tests, timeout_s=600), lambda history, task: code % task)
+try:
+    loop.run_many(sys.argv[1:])
+except KeyboardInterrupt as error:
+    print([history.stopped_by for history in error.histories])
+"""
+
+
+def test_ctrl_c_in_a_loop_over_many_tasks_leaves_nothing_behind(tmp_path: Path) -> None:
+    place, marks = tmp_path / "tmp", [tmp_path / "a", tmp_path / "b"]
+    place.mkdir()
+    command = [sys.executable, "-c", CTRL_C_IN_MANY, *map(str, marks)]
+    env = {**os.environ, "TMPDIR": str(place)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as child:
+        wait_for(lambda: all(mark.exists() for mark in marks))
+        child.send_signal(signal.SIGINT)
+        said, _ = child.communicate(timeout=30)
+    assert said == "['interrupted', 'interrupted']\n"
+    assert list(place.iterdir()) == []

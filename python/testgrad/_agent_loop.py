@@ -7,6 +7,7 @@ the core.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import contextvars
 import inspect
@@ -17,9 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from ._progress import TasksBar
-from ._testgrad import AgentTestLoop, History, LoopRun
+from ._testgrad import AgentTestLoop, History, LoopRun, _cancel_runs
 
 _POLL_S = 0.02
+
+# Runs of tests in daemon threads would outlive the interpreter, and their directories with them.
+atexit.register(_cancel_runs, 2.0)
 
 
 async def arun(loop: AgentTestLoop, task: object = None) -> History:
@@ -144,6 +148,7 @@ class _Many:
     def interrupt(self) -> None:
         """Stop all runs at their next step; those under way end as interrupted now."""
         self.cancelled.set()
+        _cancel_runs()
         for run in self.runs:
             if run is not None:
                 run.interrupt()

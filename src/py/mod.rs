@@ -38,7 +38,7 @@ mod _testgrad {
         speed_score,
     };
     #[pymodule_export]
-    use super::runner::{PytestRunner, run_pytest};
+    use super::runner::{_cancel_runs, PytestRunner, run_pytest};
     #[pymodule_export]
     use crate::curve::LearningPoint;
     #[pymodule_export]

@@ -309,12 +309,6 @@ impl PytestRunner {
         interruptible(py, &candidates, workers, judge)
     }
 
-    /// Ends all runs of this process that are under way, on whatever thread: each raises `NoVerdict`.
-    #[staticmethod]
-    fn _cancel_runs() {
-        _cancel_runs();
-    }
-
     fn __repr__(&self, py: Python<'_>) -> String {
         let tests = match &self.tests {
             Tests::Path(path) => quoted(py, &path.display().to_string()),
@@ -388,7 +382,12 @@ pub fn run_pytest(
 }
 
 /// Ends all runs of this process that are under way, on whatever thread: each raises `NoVerdict`.
+///
+/// Waits at most `patience_s` seconds for them to have cleaned up.
 #[pyfunction]
-pub fn _cancel_runs() {
-    runner::cancel_all();
+#[pyo3(signature = (patience_s=0.0))]
+pub fn _cancel_runs(py: Python<'_>, patience_s: f64) -> PyResult<()> {
+    let patience = Duration::from_secs_f64(check_range("patience_s", "0 to 60", 0.0..=60.0, patience_s)?);
+    py.detach(|| runner::cancel_all(patience));
+    Ok(())
 }

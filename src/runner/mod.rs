@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::{outcome, sandbox};
 
@@ -92,10 +92,33 @@ pub type IsCancelled<'a> = dyn FnMut() -> bool + 'a;
 /// How often all runs have been cancelled.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
+/// How many calls of [`run_many`] are under way.
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts a call of [`run_many`] while it lasts.
+struct UnderWay;
+
+impl UnderWay {
+    fn begin() -> Self {
+        UNDER_WAY.fetch_add(1, Ordering::AcqRel);
+        Self
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        UNDER_WAY.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// Ends every run of this process that is under way with [`Error::Interrupted`], on whatever thread it is.
-/// Runs that begin later are not touched.
-pub fn cancel_all() {
+/// Runs that begin later are not touched. Waits at most `patience` for them to have cleaned up.
+pub fn cancel_all(patience: Duration) {
     GENERATION.fetch_add(1, Ordering::Relaxed);
+    let end = Instant::now() + patience;
+    while UNDER_WAY.load(Ordering::Acquire) > 0 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// When a run began, counted in calls of [`cancel_all`].
@@ -124,6 +147,7 @@ pub fn run_many<T: Sync, R: Send>(
     is_cancelled: &mut IsCancelled<'_>,
     judge: impl Fn(&T, &mut IsCancelled<'_>) -> R + Sync,
 ) -> Result<Vec<R>, Error> {
+    let _under_way = UnderWay::begin();
     let (generation, next, stop) = (Generation::now(), AtomicUsize::new(0), AtomicBool::new(false));
     let is_stopped = || stop.load(Ordering::Relaxed) || generation.is_cancelled();
     let (sender, receiver) = mpsc::channel();
