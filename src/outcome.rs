@@ -68,7 +68,7 @@ pub(crate) fn check_range(
 }
 
 /// Checks a whole number that is at least `least`, and says so by name if it is not.
-pub(crate) fn check_whole(
+pub fn check_whole(
     argument: &'static str,
     allowed: &'static str,
     least: u32,
