@@ -66,7 +66,7 @@ class Options:
     The default strategy takes no time into account, so equal seeds give equal runs.
     """
 
-    max_iterations: int = 200
+    max_iterations: int = 100
     jobs: int = 2
     seed: int = 0
     timeout_s: float = 5.0
