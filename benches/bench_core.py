@@ -181,7 +181,7 @@ def loop() -> list[Row]:
 MEMORY = """
 import gc, json, resource, sys
 sys.path.insert(0, {tests!r})
-iterations, tests = 2_000, 1_000
+iterations, tests = 10_000, 1_000
 which = sys.argv[1]
 names = [f"tests/test_module.py::TestClass::test_{{i}}" for i in range(tests)]
 import testgrad as tg, reference as ref
@@ -207,7 +207,7 @@ print(json.dumps(resident() - before))
 
 
 def memory() -> list[Row]:
-    """A history of 2,000 suites of 1,000 tests; the dataclasses share their names."""
+    """A history of 10,000 suites of 1,000 tests; the dataclasses share their names."""
 
     def measure(which: str) -> int:
         script = MEMORY.format(tests=str(ROOT / "tests"))

@@ -255,8 +255,12 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a few programs, one seed")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--budget", type=int, default=80, help="the most iterations of a run")
+    parser.add_argument("--strategies", default=",".join(STRATEGIES), help="names, comma-separated")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
+    strategies = tuple(args.strategies.split(","))
+    if unknown := set(strategies) - set(STRATEGIES):
+        parser.error(f"no strategy {', '.join(sorted(unknown))}; there are {', '.join(STRATEGIES)}")
     if not TASKS.exists():
         print("left out: the QuixBugs programs are not beside this checkout (../shared)")
         return 0
@@ -264,7 +268,7 @@ def main() -> int:
         tasks = [json.loads(line) for line in lines]
     if args.quick:
         tasks, args.seeds, args.budget = tasks[::5], 1, 60
-    jobs = [(task, args.seeds, args.budget, tuple(STRATEGIES)) for task in tasks]
+    jobs = [(task, args.seeds, args.budget, strategies) for task in tasks]
     runs: list[Run] = []
     began = time.monotonic()
     with multiprocessing.get_context("spawn").Pool(args.jobs) as pool:
@@ -273,7 +277,7 @@ def main() -> int:
             print(f"\r{done} of {len(jobs)} programs", end="", file=sys.stderr, flush=True)
     print(f"\r{len(runs)} runs in {time.monotonic() - began:.0f} s", file=sys.stderr)
     print(table(runs, args.seeds, len(tasks)))
-    if not args.quick:
+    if not args.quick and strategies == tuple(STRATEGIES):
         folder = ROOT / "docs"
         rows = [vars(run) for run in runs]
         (folder / "strategies.json").write_text(json.dumps(rows) + "\n")
