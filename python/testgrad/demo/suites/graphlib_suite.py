@@ -65,7 +65,9 @@ def test_a_node_waits_for_all_its_predecessors():
 def test_the_sorter_is_active_until_all_is_done():
     sorter = prepared({2: [1]})
     assert sorter.is_active()
-    sorter.done(*sorter.get_ready())
+    handed_out = sorter.get_ready()
+    assert sorter.is_active()
+    sorter.done(*handed_out)
     sorter.done(*sorter.get_ready())
     assert not sorter.is_active()
     assert not sorter
