@@ -30,7 +30,7 @@ release: setup
 	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --quiet --release --generate-stubs
 
 core:
-	cargo $(NEXTEST) --quiet
+	cargo $(NEXTEST)
 
 test: build core
 	$(BIN)/python -m pytest

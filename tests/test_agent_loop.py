@@ -1455,3 +1455,22 @@ def test_a_finaliser_of_a_task_may_look_at_the_loop() -> None:
 def test_weights_beside_a_strategy_are_refused() -> None:
     with pytest.raises(ValueError, match="reward_weights and target_ms make the default strategy"):
         AgentTestLoop(run_tests, agent, reward_weights=RewardWeights(), strategy=Gated())
+
+
+def test_a_strategy_given_as_a_class_is_refused_with_the_remedy() -> None:
+    with pytest.raises(TypeError, match=r"did you mean Gated\(\)"):
+        AgentTestLoop(run_tests, agent, strategy=Gated)
+
+
+@pytest.mark.parametrize("kind", ["plain", "async"])
+def test_run_many_refuses_journals_of_other_tasks(kind: str, tmp_path: Path) -> None:
+    agent_fn = agent if kind == "plain" else async_agent
+    AgentTestLoop(run_tests, agent_fn).run_many(["a", "b"], journal_dir=tmp_path)
+    again = AgentTestLoop(run_tests, agent_fn).run_many(["b", "b"], journal_dir=tmp_path)
+    assert [type(history.error) for history in again] == [StoreError, type(None)]
+
+
+def test_a_task_that_json_would_change_is_refused(tmp_path: Path) -> None:
+    loop = AgentTestLoop(run_tests, agent, journal=tmp_path / "run.jsonl")
+    with pytest.raises(TypeError, match="plain JSON data"):
+        loop.run({1: (1, 2)})

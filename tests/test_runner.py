@@ -842,3 +842,9 @@ def test_ctrl_c_in_a_loop_over_many_tasks_leaves_nothing_behind(tmp_path: Path) 
         said, _ = child.communicate(timeout=30)
     assert said == "['interrupted', 'interrupted']\n"
     assert list(place.iterdir()) == []
+
+
+@pytest.mark.parametrize("module", ["conftest", "test_it", "pkg.test_it", "it_test", "no name"])
+def test_a_candidate_cannot_be_called_like_a_test(module: str) -> None:
+    with pytest.raises(ValueError, match="not to be that of a test file"):
+        PytestRunner({"test_it.py": ""}, module=module)

@@ -770,3 +770,8 @@ def test_a_store_error_is_a_testgrad_error() -> None:
 if __name__ == "__main__":
     play = globals()[f"play_{sys.argv[1]}"]
     print(json.dumps(play(Path(sys.argv[2]))))
+
+
+def test_a_device_is_no_journal() -> None:
+    with pytest.raises(StoreError, match="not a regular file"):
+        loop_on(Path("/dev/null"), iterations=1).run(TASK)

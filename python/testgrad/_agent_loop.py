@@ -19,6 +19,7 @@ from typing import Any
 
 from ._progress import TasksBar
 from ._testgrad import AgentTestLoop, History, LoopRun, _cancel_runs
+from .errors import StoreError
 
 _POLL_S = 0.02
 
@@ -130,7 +131,14 @@ class _Many:
             return self.loop._begin(task, one_of_many=True)
         journal = self.journal_dir / f"task-{place:04}.jsonl"
         if journal.exists() and b"\n" in journal.read_bytes():  # its header is complete
-            return self.loop._resume(journal, one_of_many=True)
+            run = self.loop._resume(journal, one_of_many=True)
+            if run.history.task != task:
+                run.interrupt()
+                raise StoreError(
+                    f"journal {journal}: of another task; give each list of tasks its own journal_dir",
+                    path=journal,
+                )
+            return run
         return self.loop._begin(task, journal, one_of_many=True)
 
     def histories(self) -> list[History]:

@@ -89,10 +89,12 @@ class TasksBar(_Bar):
 
     def update(self, histories: Sequence[History]) -> None:
         """Show the state of all runs."""
-        ended = sum(history.stopped_by is not None and len(history) > 0 for history in histories)
-        passed = sum(history.stopped_by == "all_passed" for history in histories)
+        ends = [history.stopped_by for history in histories]
+        ended = sum(end not in (None, "interrupted") for end in ends)
+        failed = f", {n} failed with an exception" if (n := ends.count("exception")) else ""
         iterations = sum(map(len, histories))
-        text = f"{ended}/{self._total} tasks, {passed} passed, {iterations} iterations"
+        passed = ends.count("all_passed")
+        text = f"{ended}/{self._total} tasks, {passed} passed{failed}, {iterations} iterations"
         self._show(text, ended / self._total, now=ended == self._total)
 
 

@@ -7,10 +7,10 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 
 use super::convert::{AgentFn, Awaiting, NewArgs, OnIteration, StopWhen, StrategyFn, TestRunner, to_json};
 use super::history::{History, lock, task_json, task_object};
@@ -117,6 +117,12 @@ impl AgentTestLoop {
             return Err(PyValueError::new_err(
                 "reward_weights and target_ms make the default strategy; with strategy= give them to the strategy",
             ));
+        }
+        if let Some(class) = strategy.as_ref().filter(|s| s.0.bind(py).is_instance_of::<PyType>()) {
+            let name = class.0.bind(py).getattr("__name__")?;
+            return Err(PyTypeError::new_err(format!(
+                "strategy is the class {name}; did you mean {name}()?"
+            )));
         }
         let strategy = match strategy {
             None => LoopStrategy::BuiltIn(multi.into()),

@@ -16,7 +16,9 @@ impl From<store::Error> for PyErr {
     fn from(error: store::Error) -> Self {
         let (path, line) = match &error {
             store::Error::Io { path, source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-                return PyFileNotFoundError::new_err(error.to_string()).with_path(path);
+                let no_such_file = source.raw_os_error().unwrap_or_default();
+                let words = "No such file or directory";
+                return PyFileNotFoundError::new_err((no_such_file, words, path.clone().into_os_string()));
             }
             store::Error::Broken { path, line, .. } => (path, Some(*line)),
             store::Error::Io { path, .. }
@@ -49,18 +51,4 @@ impl From<runner::Error> for PyErr {
 /// A class of `testgrad.errors`.
 pub(super) fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
     Ok(py.import("testgrad.errors")?.getattr(name)?.cast_into()?)
-}
-
-trait WithPath {
-    fn with_path(self, path: &std::path::Path) -> Self;
-}
-
-impl WithPath for PyErr {
-    fn with_path(self, path: &std::path::Path) -> Self {
-        Python::attach(|py| {
-            // Python's own attribute for it; the message says it too, so a failure to set it loses nothing.
-            let _ = self.value(py).setattr("filename", path.as_os_str());
-        });
-        self
-    }
 }

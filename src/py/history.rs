@@ -311,13 +311,22 @@ struct HistoryJson {
 
 pub(super) fn task_json(task: &Bound<'_, PyAny>) -> PyResult<String> {
     let py = task.py();
-    let text = py.import("json")?.call_method1("dumps", (task,)).map_err(|error| {
+    let json = py.import("json")?;
+    let strict = PyDict::new(py);
+    strict.set_item("allow_nan", false)?;
+    let text = json.call_method("dumps", (task,), Some(&strict)).map_err(|error| {
         let said = error.value(py).to_string();
         let problem =
             PyTypeError::new_err(format!("task must be plain JSON data to be written down: {said}"));
         problem.set_cause(py, Some(error));
         problem
     })?;
+    if !json.call_method1("loads", (&text,))?.eq(task)? {
+        return Err(PyTypeError::new_err(
+            "task must be plain JSON data to be written down: it comes back as something else (tuples become \
+             lists, keys become text)",
+        ));
+    }
     text.extract()
 }
 

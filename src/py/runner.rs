@@ -244,7 +244,9 @@ impl PytestRunner {
             )));
         }
         let no_module = || {
-            PyValueError::new_err(format!("module must be a dotted name such as \"pkg.mod\", got {module:?}"))
+            PyValueError::new_err(format!(
+                "module must be a dotted name such as \"pkg.mod\", got {module:?}; it is not to be that of a test file"
+            ))
         };
         let env = env.unwrap_or_default();
         Ok(Self {

@@ -62,7 +62,10 @@ impl Module {
         };
         let stem: PathBuf = name.split('.').collect();
         let is_module = name.split('.').all(|part| !part.is_empty() && is_name(part));
-        is_module.then(|| Self { file: stem.with_extension("py"), stem })
+        // A candidate under the name of a test file or a conftest would be its own judge.
+        let last = name.rsplit('.').next().unwrap_or_default();
+        let is_test = last == "conftest" || last.starts_with("test_") || last.ends_with("_test");
+        (is_module && !is_test).then(|| Self { file: stem.with_extension("py"), stem })
     }
 
     /// Whether a file is the module itself or part of it, if it is a package.

@@ -102,6 +102,11 @@ impl Journal {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(create).truncate(false);
         let file = options.open(path).map_err(Error::io(path, "open for writing"))?;
+        let is_file = file.metadata().is_ok_and(|about| about.is_file());
+        if !is_file {
+            let source = std::io::Error::other("not a regular file");
+            return Err(Error::io(path, "keep a run in it")(source));
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Error::InUse { path: path.to_owned() }),

@@ -34,7 +34,7 @@ _ALIASES = {
 _FENCE = re.compile(
     r"(?P<indent>[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>.*)\Z"
 )
-_OPEN_THINK = re.compile(r"<(think|thinking|thought|reasoning)>", re.I)
+_OPEN_THINK = re.compile(r"^[ \t]*<(think|thinking|thought|reasoning)>", re.I | re.M)
 _CLOSE_THINK = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.I)
 _LONE_CLOSE = re.compile(r"^[ \t]*</(?:think|thinking|thought|reasoning)>[ \t]*$", re.I | re.M)
 _CODE_START = re.compile(
@@ -61,8 +61,8 @@ def extract_code(text: str, language: str = "python") -> str:
 
     The rule, in this order:
 
-    1. Thinking is cut: from a ``<think>`` outside a code block to its ``</think>``; everything
-       before a ``</think>`` on a line of its own that nothing opened; everything after a
+    1. Thinking is cut: from a ``<think>`` that begins a line outside a code block to its
+       ``</think>``; everything before a ``</think>`` on a line of its own that nothing opened; everything after a
        ``<think>`` that is never closed, unless nothing else is left.
     2. A fence is three or more backticks or tildes, also indented or after a list marker. Its
        block ends at a fence of the same character, at least as long, without an info string,

@@ -230,9 +230,9 @@ PROGRAMS = (
     Program(
         "graphlib",
         (
-            Defect("TopologicalSorter.is_active", "or", "and"),
             Defect("TopologicalSorter.add", "not", ""),
             Defect("TopologicalSorter.done", ">=", ">"),
+            Defect("TopologicalSorter.is_active", "or", "and"),
         ),
     ),
     Program(
@@ -256,7 +256,7 @@ PROGRAMS = (
         (
             Defect("a85decode", "-", "+", 3),
             Defect("_85encode", "4", "5"),
-            Defect("_b32encode", "-", "+"),
+            Defect("b85decode", "5", "6"),
         ),
     ),
     Program(

@@ -65,7 +65,10 @@ def task_cases(path: Path, names: Sequence[str] = ()) -> list[Case]:
         TaskError: a line is not a task for Python, with its number; or an id is not in the file.
         OSError: the file cannot be read.
     """
-    return _choose({case.name: case for case in _read(path)}, names, "task")
+    cases = {case.name: case for case in _read(path)}
+    if not cases:
+        raise TaskError(f"{path}: no tasks in it")
+    return _choose(cases, names, "task")
 
 
 def _read(path: Path) -> Iterator[Case]:
