@@ -135,7 +135,7 @@ class _Many:
             if run.history.task != task:
                 run.interrupt()
                 raise StoreError(
-                    f"journal {journal}: of another task; give each list of tasks its own journal_dir",
+                    f"journal {journal}: of another task; give other tasks another journal_dir",
                     path=journal,
                 )
             return run

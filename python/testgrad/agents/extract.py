@@ -62,8 +62,8 @@ def extract_code(text: str, language: str = "python") -> str:
     The rule, in this order:
 
     1. Thinking is cut: from a ``<think>`` that begins a line outside a code block to its
-       ``</think>``; everything before a ``</think>`` on a line of its own that nothing opened; everything after a
-       ``<think>`` that is never closed, unless nothing else is left.
+       ``</think>``; everything before a ``</think>`` on a line of its own that nothing opened;
+       everything after a ``<think>`` that is never closed, unless nothing else is left.
     2. A fence is three or more backticks or tildes, also indented or after a list marker. Its
        block ends at a fence of the same character, at least as long, without an info string,
        and at most three columns further in. So shorter and deeper fences inside belong to the
