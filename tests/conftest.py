@@ -1,5 +1,6 @@
 """What all tests share: how hypothesis runs, and a last word on what was left out."""
 
+import signal
 from collections import Counter
 
 import pytest
@@ -14,6 +15,11 @@ settings.register_profile(
 )
 settings.register_profile("explore", settings.get_profile("steady"), derandomize=False)
 settings.load_profile("steady")
+
+# A shell that starts us in the background has told us to ignore Ctrl-C, and so our children, some of
+# which are there to be interrupted.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

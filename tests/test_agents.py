@@ -342,8 +342,17 @@ def test_a_program_that_does_not_parse_is_refused() -> None:
 
 def test_an_exhausted_search_says_how_much_was_tried() -> None:
     agent = RepairAgent("def f(a):\n    pass\n\n\nX = 1\n", max_order=1)
-    with pytest.raises(SearchExhausted, match=r"among \d+ programs within 1 edits"):
-        answers(agent, 1000)
+    history: list[FeedbackEntry] = []
+
+    def ask_on() -> None:
+        while True:
+            history.append(entry_of(agent(history), len(history) + 1, "ff"))
+
+    with pytest.raises(SearchExhausted, match=r"among \d+ programs within 1 edits") as first:
+        ask_on()
+    with pytest.raises(SearchExhausted, match=str(first.value)):
+        agent(history)
+    assert f"among {len(history)} programs" in str(first.value)
 
 
 def test_a_program_can_be_a_path(tmp_path: Path) -> None:

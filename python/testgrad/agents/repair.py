@@ -355,7 +355,11 @@ class RepairAgent:
         ):
             self._search.observe(entry)
             self._observed.append(key)
-            self._search.propose()
+            try:
+                self._search.propose()
+            except SearchExhausted:  # the same history must give the same answer again
+                self._search, self._observed = self._start(), []
+                raise
         return self._search.pending.code
 
     @property
