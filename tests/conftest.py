@@ -16,8 +16,8 @@ settings.register_profile(
 settings.register_profile("explore", settings.get_profile("steady"), derandomize=False)
 settings.load_profile("steady")
 
-# A shell that starts us in the background has told us to ignore Ctrl-C, and so our children, some of
-# which are there to be interrupted.
+# A shell that starts us in the background tells us to ignore Ctrl-C, and our children inherit that;
+# some of them are there to be interrupted.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
