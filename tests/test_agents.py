@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -693,3 +694,35 @@ def test_a_history_of_no_programs_is_refused() -> None:
 def test_importing_the_agents_loads_no_client() -> None:
     code = "import testgrad.agents, sys; sys.exit(bool({'openai', 'httpx'} & set(sys.modules)))"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=LIMIT_S)
+
+
+COMMAND_UNDER_WAY = """
+import sys, time
+from testgrad import AgentTestLoop, SuiteResult, TestResult
+from testgrad.agents import CommandAgent
+
+sleeper = "import pathlib, time; pathlib.Path(%r).touch(); time.sleep(60)" % sys.argv[1]
+agent = CommandAgent([sys.executable, "-c", sleeper])
+try:
+    AgentTestLoop(lambda code: SuiteResult([TestResult("t", "passed")]), agent).run("x")
+except KeyboardInterrupt as error:
+    print(time.monotonic(), len(error.history))
+"""
+
+
+def test_ctrl_c_while_a_command_runs_is_back_within_100_ms(tmp_path: Path) -> None:
+    latencies = []
+    for attempt in range(3):  # a busy machine may be late once
+        mark = tmp_path / str(attempt)
+        command = [sys.executable, "-c", COMMAND_UNDER_WAY, str(mark)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            give_up = time.monotonic() + 30
+            while not mark.exists() and time.monotonic() < give_up:
+                pass
+            pressed = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            said, _ = child.communicate(timeout=30)
+        latencies.append(float(said.split()[0]) - pressed)
+        if latencies[-1] < 0.1:
+            break
+    assert min(latencies) < 0.1, latencies

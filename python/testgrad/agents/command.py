@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _PLACEHOLDER = "{prompt}"
 _TAIL_CHARS = 2000
+_MOMENT_S = 0.02
 
 
 class CommandFailed(RuntimeError):
@@ -176,9 +178,13 @@ class CommandAgent:
             )
         except OSError as error:
             raise CommandFailed(f"{argv[0]}: cannot be started: {error}") from error
+        give_up = time.monotonic() + self._timeout_s
         try:
-            return process.wait(timeout=self._timeout_s)
-        except subprocess.TimeoutExpired:
+            # After Ctrl-C, Python waits for the child as long as it was told to, at most a quarter
+            # of a second: so it is told to wait for moments.
+            while (left := give_up - time.monotonic()) > 0:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    return process.wait(timeout=min(left, _MOMENT_S))
             return None
         finally:
             _kill_group(process)
