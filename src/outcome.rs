@@ -493,17 +493,28 @@ impl LaneSum {
     /// The sum of a whole slice, in the same order as adding one by one.
     #[inline]
     pub fn of(values: &[f64]) -> f64 {
+        Self::of_durations(values).0
+    }
+
+    /// The sum of a whole slice, and whether it is finite and no value has a minus sign.
+    #[inline]
+    pub fn of_durations(values: &[f64]) -> (f64, bool) {
         let mut sum = Self::default();
+        let mut signs = [0_u64; 8];
         let (chunks, rest) = values.as_chunks::<8>();
         for chunk in chunks {
-            for (lane, value) in sum.lanes.iter_mut().zip(chunk) {
+            for ((lane, sign), value) in sum.lanes.iter_mut().zip(&mut signs).zip(chunk) {
                 *lane += value;
+                *sign |= value.to_bits();
             }
         }
+        let mut any_sign = signs.into_iter().fold(0, |any, sign| any | sign);
         for value in rest {
             sum.add(*value);
+            any_sign |= value.to_bits();
         }
-        sum.total()
+        let total = sum.total();
+        (total, total.is_finite() && any_sign >> 63 == 0)
     }
 
     /// What was added so far.

@@ -156,10 +156,10 @@ class _Many:
     def interrupt(self) -> None:
         """Stop all runs at their next step; those under way end as interrupted now."""
         self.cancelled.set()
-        _cancel_runs()
         for run in self.runs:
             if run is not None:
                 run.interrupt()
+        _cancel_runs()  # after the histories have ended: what it makes runners raise is no reason
         with contextlib.suppress(RuntimeError):  # the event loop has closed meanwhile
             self.cancel_awaits()
 

@@ -341,12 +341,12 @@ fn keep(
 ) -> String {
     let Some(mut room) = room_for(text, most, left) else { return String::new() };
     loop {
-        let from_start = fitting(text.chars(), room, style);
-        let kept = if from_start.0 == text.chars().count() {
+        let (from_start, _) = fitting(text.chars(), room, style);
+        let kept = if from_start == text.chars().count() {
             text.to_owned()
         } else {
-            // The widest characters may be at the other end, so what is cut there is measured again.
-            cut(fitting(text.chars(), room, style).0.min(fitting(text.chars().rev(), room, style).0))
+            // The widest characters may be at either end, and `cut` keeps one of the two.
+            cut(from_start.min(fitting(text.chars().rev(), room, style).0))
         };
         let fences = if style == PromptStyle::Markdown { 2 * (fence_for(&kept).len() - 3) } else { 0 };
         let used = fitting(kept.chars(), usize::MAX, style).1 + fences;

@@ -130,6 +130,8 @@ impl LoopRun {
         let (py, this) = (slf.py(), slf.get());
         match this.drive_steps(py).and_then(|()| this.close(py)) {
             Ok(()) => Ok(this.history.clone_ref(py)),
+            // The history is with the caller already, and the exception comes of being interrupted.
+            Err(_) if this.cancelled.load(Ordering::Acquire) => Ok(this.history.clone_ref(py)),
             Err(error) => {
                 this.fail(py, error.value(py).as_any())?;
                 Err(error)

@@ -190,11 +190,10 @@ fn tally(
     duration: Option<&[f64]>,
 ) -> Result<Row, Error> {
     let mut highest = 0_u8;
-    let (mut passed, mut skipped, mut passed_weight, mut skipped_weight, mut weight) =
-        (0_u32, 0_u32, 0_u32, 0_u32, 0_u32);
+    let (mut passed, mut skipped, mut passed_weight, mut active_weight) = (0_u32, 0_u32, 0_u32, 0_u32);
     // Sixty-four cells at a time fit sums of weights up to 3 into a byte, which the compiler can do in lanes.
     for (codes, weights) in status.chunks(64).zip(severity.chunks(64)) {
-        let (mut p, mut s, mut pw, mut sw, mut w) = (0_u8, 0_u8, 0_u8, 0_u8, 0_u8);
+        let (mut p, mut s, mut pw, mut aw) = (0_u8, 0_u8, 0_u8, 0_u8);
         for (code, weigh) in codes.iter().zip(weights) {
             let is_passed = u8::from(*code == PASSED);
             let is_skipped = u8::from(*code == SKIPPED);
@@ -202,23 +201,19 @@ fn tally(
             p = p.wrapping_add(is_passed);
             s = s.wrapping_add(is_skipped);
             pw = pw.wrapping_add(weigh & is_passed.wrapping_neg());
-            sw = sw.wrapping_add(weigh & is_skipped.wrapping_neg());
-            w = w.wrapping_add(*weigh);
+            aw = aw.wrapping_add(weigh & !is_skipped.wrapping_neg());
         }
         passed += u32::from(p);
         skipped += u32::from(s);
         passed_weight += u32::from(pw);
-        skipped_weight += u32::from(sw);
-        weight += u32::from(w);
+        active_weight += u32::from(aw);
     }
     if highest > SKIPPED {
         return careful_tally(argument, row, status, severity, duration);
     }
-    let duration_ms = duration.map_or(0.0, LaneSum::of);
-    if let Some(durations) = duration
-        && !(duration_ms.is_finite() && all_not_negative(durations))
-    {
-        check_durations(row, durations)?;
+    let (duration_ms, is_fine) = duration.map_or((0.0, true), LaneSum::of_durations);
+    if !is_fine {
+        check_durations(row, duration.unwrap_or_default())?;
     }
     let tally = Tally {
         passed,
@@ -226,15 +221,10 @@ fn tally(
         errors: 0, // no reward tells a failure from an error
         skipped,
         passed_weight: passed_weight.into(),
-        active_weight: (weight - skipped_weight).into(),
+        active_weight: active_weight.into(),
         duration_ms,
     };
     Ok(Row::Judged(tally))
-}
-
-fn all_not_negative(durations: &[f64]) -> bool {
-    // No early exit, so that it can be done in lanes.
-    durations.iter().fold(true, |fine, d| fine & (*d >= 0.0))
 }
 
 /// Names the first duration that is not finite and >= 0; a sum of finite ones may still be infinite.
