@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::{outcome, sandbox};
 
+pub mod compare;
 pub mod pytest;
 mod record;
 mod scratch;
