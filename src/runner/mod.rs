@@ -18,6 +18,7 @@ pub mod pytest;
 mod record;
 mod scratch;
 mod stage;
+pub mod value;
 
 pub use stage::{Module, Tests};
 
