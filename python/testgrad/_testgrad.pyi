@@ -12,7 +12,7 @@ from testgrad.enums import TestSeverity, TestStatus
 from testgrad.errors import NoVerdict
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
-__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "Curriculum", "FeedbackEntry", "Gated", "GroupSignal", "History", "LearningPoint", "LoopRun", "MultiSignal", "PassRate", "Progression", "PytestRunner", "RewardSignal", "RewardWeights", "SeverityWeighted", "SuiteResult", "TestResult", "_cancel_runs", "advantages", "binary_reward", "build_feedback", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "run_pytest", "severity_weighted_reward", "speed_score"]
+__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "Curriculum", "FeedbackEntry", "Gated", "GroupSignal", "History", "LearningPoint", "LoopRun", "MultiSignal", "PassRate", "Progression", "PytestRunner", "RewardSignal", "RewardWeights", "SeverityWeighted", "SuiteResult", "TestResult", "_cancel_runs", "_encode_value", "_parse_value", "advantages", "binary_reward", "build_feedback", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "run_pytest", "severity_weighted_reward", "speed_score"]
 
 ABSENT: Final[int]
 """
@@ -1173,6 +1173,22 @@ def _cancel_runs(patience_s: SupportsFloat | SupportsIndex = 0.0) -> None:
     Ends all runs of this process that are under way, on whatever thread: each raises `NoVerdict`.
 
     Waits at most `patience_s` seconds for them to have cleaned up.
+    """
+
+def _encode_value(value: object) -> str:
+    """
+    The line of a value, for a candidate's process to read.
+
+    Raises:
+        ValueError: It is not plain data.
+    """
+
+def _parse_value(text: str) -> Any:
+    """
+    The value of a line that a candidate's process wrote.
+
+    Raises:
+        ValueError: It is no such line, or what it stands for is not plain data.
     """
 
 def advantages(rewards: ArrayLike, groups: "int | ArrayLike", *, normalization: str = "mean_std", eps: SupportsFloat | SupportsIndex = 1e-6) -> NDArray[float64]:

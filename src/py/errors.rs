@@ -48,6 +48,12 @@ impl From<runner::Error> for PyErr {
     }
 }
 
+impl From<runner::value::Error> for PyErr {
+    fn from(error: runner::value::Error) -> Self {
+        PyValueError::new_err(error.to_string())
+    }
+}
+
 /// A class of `testgrad.errors`.
 pub(super) fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
     Ok(py.import("testgrad.errors")?.getattr(name)?.cast_into()?)
