@@ -75,7 +75,7 @@ def encode(value: object) -> str:
     become lists, a numpy number the Python number. What else there is becomes its type's name and
     equals nothing: objects, generators, a list in itself, ints of more than MAX_DIGITS digits, and
     the value as a whole when it is nested deeper than MAX_DEPTH or larger than MAX_ITEMS or
-    MAX_BYTES. Never raises, except what another thread or a signal raises here.
+    MAX_BYTES. Raises nothing itself; only a signal, another thread or a forged numpy can.
     """
     line = _Line()
     try:
@@ -276,7 +276,7 @@ def as_plain(value: Any) -> Any:
     if value.dtype.kind in "mM":  # points in time, which would become ints of some unit
         return None
     if is_array and value.size > MAX_ITEMS:
-        raise _TooMuch(f" of more than {MAX_ITEMS} items")
+        return [None] * (MAX_ITEMS + 1)  # too many, whatever they are
     plain = value.tolist()
     return None if type(plain) is kind else plain  # a longdouble stays what it is
 

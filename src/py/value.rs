@@ -17,6 +17,9 @@ use crate::runner::value::{MAX_DEPTH, MAX_DIGITS, MAX_ITEMS, Place, Value};
 const KINDS: &str =
     "None, bool, int, float, complex, str, bytes, list, tuple, set, frozenset, dict or a numpy array";
 
+/// An int of more bits has more digits than [`MAX_DIGITS`].
+const MAX_BITS: usize = 332_193;
+
 /// Why an object has no counterpart on the other side.
 enum Refusal {
     NotPlain { place: Place, problem: String },
@@ -157,12 +160,16 @@ fn digits(int: &Bound<'_, PyInt>) -> Result<String, Refusal> {
     if let Ok(small) = int.extract::<i64>() {
         return Ok(small.to_string());
     }
+    let too_long = || Refusal::because(format!("an int of more than {MAX_DIGITS} digits"));
+    if int.call_method0("bit_length")?.extract::<usize>()? > MAX_BITS {
+        return Err(too_long());
+    }
     // Python itself refuses to write long ones.
     let digits: String = values(int.py())?.call_method1("digits", (int,))?.extract()?;
-    if digits.trim_start_matches('-').len() > MAX_DIGITS {
-        return Err(Refusal::because(format!("an int of more than {MAX_DIGITS} digits")));
+    match digits.trim_start_matches('-').len() {
+        ..=MAX_DIGITS => Ok(digits),
+        _ => Err(too_long()),
     }
-    Ok(digits)
 }
 
 /// The module that has the rules.

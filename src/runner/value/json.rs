@@ -383,7 +383,10 @@ impl<'a> Reader<'a> {
 
     fn complex(&mut self) -> Result<Value, Error> {
         let start = self.at;
-        match *self.array(Self::value)? {
+        let items = self.items;
+        let parts = self.array(Self::value)?;
+        self.items = items; // its parts are no items of their own
+        match *parts {
             [Value::Float(re), Value::Float(im)] => Ok(Value::Complex(re, im)),
             _ => Err(Error { at: start, problem: Problem::Expected("two floats") }),
         }
