@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     subparsers = parser.add_subparsers(metavar="command", required=True)
-    for add in (_add_demo,):
+    for add in (_add_demo, _add_doctor):
         add(subparsers)
     arguments = parser.parse_args(argv)
     try:
@@ -109,6 +109,36 @@ def _run_demo(arguments: argparse.Namespace) -> int:
     if arguments.json:
         sys.stdout.write(json.dumps(data, indent=2) + "\n")
     return code
+
+
+def _add_doctor(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "doctor",
+        help="say what containment this machine can enforce",
+        description="Build a sandbox, try each mechanism of containment, and say what the kernel "
+        "enforces. Exit code 1 where only limits hold.",
+    )
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.set_defaults(run=_run_doctor)
+
+
+def _run_doctor(arguments: argparse.Namespace) -> int:
+    from testgrad import sandbox
+
+    try:
+        found = sandbox.examine()
+    except sandbox.SandboxError as error:
+        _warn(str(error))
+        return 3
+    if arguments.json:
+        layers = [layer._asdict() for layer in found.layers]
+        sys.stdout.write(json.dumps({"level": found.level, "layers": layers}, indent=2) + "\n")
+    else:
+        width = max(len(layer.name) for layer in found.layers)
+        for layer in found.layers:
+            sys.stdout.write(f"{layer.name:{width}}  {layer.status:11}  {layer.reason}\n")
+        sys.stdout.write(f"containment: {found.level}\n")
+    return 1 if found.level == "weak" else 0
 
 
 def _warn(message: str) -> None:

@@ -34,3 +34,7 @@ class StoreError(TestgradError):
         super().__init__(message)
         self.path = path
         self.line = line
+
+
+class SandboxError(NoVerdict):
+    """A sandbox could not be built: says which step the system refused."""

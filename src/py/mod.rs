@@ -13,6 +13,7 @@ mod outcome;
 mod repr;
 mod reward;
 mod runner;
+mod sandbox;
 mod value;
 
 /// The binary half of testgrad; use the package `testgrad`, which re-exports it.
@@ -40,6 +41,8 @@ mod _testgrad {
     };
     #[pymodule_export]
     use super::runner::{_cancel_runs, PytestRunner, run_pytest};
+    #[pymodule_export]
+    use super::sandbox::_launch;
     #[pymodule_export]
     use super::value::{_encode_value, _parse_value};
     #[pymodule_export]

@@ -11,9 +11,23 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+mod containment;
 mod descendants;
+#[cfg(target_os = "linux")]
+mod landlock;
+#[cfg(target_os = "linux")]
+mod launch;
+#[cfg(target_os = "linux")]
+mod mount;
 mod process;
+#[cfg(target_os = "linux")]
+mod rlimit;
+#[cfg(target_os = "linux")]
+mod seccomp;
 
+pub use containment::{Containment, Layer, LayerStatus};
+#[cfg(target_os = "linux")]
+pub use launch::{Plan, Walls, launch};
 pub use process::run;
 
 /// What a program may use.
