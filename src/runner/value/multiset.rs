@@ -278,13 +278,14 @@ mod tests {
         Agreement { tolerance: Some(tolerance), unordered: true, ..Agreement::default() }
     }
 
-    /// The same by trying every way to match.
+    /// The same by trying every way to match; only the outermost sequence may have any order.
     fn has_matching(actual: &[Value], expected: &[Value], how: &Agreement) -> bool {
         let Some((wanted, others)) = expected.split_first() else { return actual.is_empty() };
         (0..actual.len()).any(|at| {
             let mut left = actual.to_vec();
             let one = left.remove(at);
-            agree(&one, wanted, how).is_ok() && has_matching(&left, others, how)
+            let inside = Agreement { unordered: false, ..*how };
+            agree(&one, wanted, &inside).is_ok() && has_matching(&left, others, how)
         })
     }
 
@@ -321,7 +322,6 @@ mod tests {
         }
 
         #[test]
-        #[ignore = "found a matching that agree() misses, with an infinity in a point: to be mended before a runner uses it"]
         fn matching_by_paths_misses_nothing(
             a in proptest::collection::vec(point(), 4), b in proptest::collection::vec(point(), 4),
             near in proptest::collection::vec((-1_i32..2, -1_i32..2), 4), turn in 0_usize..4,
