@@ -82,6 +82,29 @@ class TestWhatAProgramCannotDo:
         code = "import ctypes\nif ctypes.CDLL(None).ptrace(0, 0, 0, 0):\n    raise OSError"
         assert attempt(code, avoid) == "held"
 
+    def test_leave_a_process_behind(self, avoid: tuple[str, ...]) -> None:
+        word = f"testgrad-left-{os.getpid()}-{len(avoid)}"
+        code = (
+            "import subprocess, sys\n"
+            f"run = [sys.executable, '-c', 'import time; time.sleep(60)', {word!r}]\n"
+            "for new in (False, True):\n"
+            "    try:\n"
+            "        subprocess.Popen(run, start_new_session=new)\n"
+            "    except PermissionError:\n"
+            "        print('not left')\n"
+        )
+        found = sandbox.examine(code, avoid=avoid)
+        assert found.output == ("not left\n" if avoid else "")
+        places = Path("/proc").glob("[0-9]*/cmdline")
+        assert [path for path in places if word.encode() in content(path)] == []
+
+    def test_forge_what_holds_it(self, avoid: tuple[str, ...]) -> None:
+        code = (
+            "import os\nfor fd in range(64):\n    try:\n        os.write(fd, b'level forged\\n')\n"
+        )
+        code += "    except OSError:\n        pass"
+        assert sandbox.examine(code, avoid=avoid).level != "forged"
+
     def test_raise_a_limit_again(self, avoid: tuple[str, ...]) -> None:
         code = (
             "import resource as r\n"
@@ -100,7 +123,7 @@ class TestWhatAProgramCannotDo:
             "        return bool(os.fstat(fd))\n"
             "    except OSError:\n"
             "        return False\n"
-            "print(json.dumps([sorted(os.environ), [fd for fd in range(5, 200) if is_open(fd)]]))"
+            "print(json.dumps([sorted(os.environ), [fd for fd in range(3, 200) if is_open(fd)]]))"
         )
         read, write = os.pipe()
         os.set_inheritable(read, True)
@@ -168,6 +191,11 @@ def test_a_mechanism_that_is_switched_off_is_said_to_be() -> None:
         layers = {layer.name: layer for layer in sandbox.examine(avoid=(name,)).layers}
         assert layers[name].status != "enforced"
         assert layers["no_new_privs"].status == "enforced"
+
+
+def test_a_mechanism_that_does_not_exist_is_named() -> None:
+    with pytest.raises(sandbox.SandboxError, match=r'no mechanism "netwrok"; there is user, pid'):
+        sandbox.examine(avoid=("netwrok",))
 
 
 def test_nothing_is_left_in_the_temporary_folder(

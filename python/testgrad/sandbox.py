@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -42,7 +43,7 @@ _CODE = (
     "module = module_from_spec(found); loader.exec_module(module); "
     "sys.exit(module._launch(sys.argv[2]))"
 )
-_START_S = 60.0
+_LIMIT_S = 60.0
 
 
 class Layer(NamedTuple):
@@ -58,17 +59,11 @@ class Layer(NamedTuple):
 class Containment(NamedTuple):
     """What really holds a program."""
 
+    level: str
+    """`"full"` (namespaces), `"partial"` (Landlock and system calls) or `"weak"` (limits only)."""
     layers: tuple[Layer, ...]
     output: str
     """What the program printed."""
-
-    @property
-    def level(self) -> str:
-        """`"full"` (namespaces), `"partial"` (Landlock, system calls) or `"weak"` (limits only)."""
-        enforced = {layer.name for layer in self.layers if layer.status == "enforced"}
-        if enforced >= {"pid", "mount", "network", "ipc", "seccomp", "capabilities"}:
-            return "full"
-        return "partial" if enforced >= {"landlock", "seccomp", "no_new_privs"} else "weak"
 
 
 def examine(code: str = "", *, avoid: Sequence[str] = ()) -> Containment:
@@ -79,7 +74,8 @@ def examine(code: str = "", *, avoid: Sequence[str] = ()) -> Containment:
         avoid: Names of mechanisms not to use, to see what holds without them.
 
     Raises:
-        SandboxError: This is not Linux, or a step that must not fail was refused.
+        SandboxError: This is not Linux, `avoid` names no mechanism, a step that must not fail was
+            refused, or the program took longer than a minute.
 
     Example:
         >>> from testgrad import sandbox
@@ -111,61 +107,70 @@ def _examine(place: str, code: str, avoid: Sequence[str]) -> Containment:
                 "open_files": 256,
                 "stack_bytes": 8 << 20,
             },
-            "cgroups": [],
-            "cgroup_layer": ["unavailable", "not used"],
             "avoid": list(avoid),
             "owner": os.getpid(),
         }
     )
     ours, theirs = socket.socketpair()
-    request, report = socket.socketpair()
-    library = str(_testgrad.__file__)
-    with ours, request, report, tempfile.TemporaryFile() as output:
+    with ours, tempfile.TemporaryFile() as output:
         with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-B", "-c", _CODE, library, plan],
+            launcher = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-B", "-c", _CODE, str(_testgrad.__file__), plan],
                 stdin=theirs.fileno(),
                 stdout=output,
                 stderr=output,
                 cwd="/",
                 env={},
             )
-        with contextlib.suppress(OSError):
-            socket.send_fds(ours, [b"d"], [request.fileno(), report.fileno()])
-        lines: list[str] = []
+        said: dict[str, str] = {}
         try:
-            _until_end(ours, lines)
+            _hear(ours, said)
+            if "pid" in said:
+                _wait(int(said["pid"]))
         finally:
-            process.wait()
-            _end(lines)
+            launcher.kill()
+            launcher.wait()
+            if "pid" in said:
+                _end(int(said["pid"]))
         output.seek(0)
         printed = output.read().decode("utf-8", "replace")
-    said = dict(line.partition(" ")[::2] for line in lines)
-    if "layers" not in said:
+    if "failed" in said or "layers" not in said:
         reason = said.get("failed") or printed.strip() or "it ended without a word"
         raise SandboxError(f"no sandbox could be built: {reason}")
     layers = tuple(Layer(**layer) for layer in json.loads(said["layers"]))
-    return Containment(layers, printed)
+    return Containment(said["level"], layers, printed)
 
 
-def _until_end(control: socket.socket, lines: list[str]) -> None:
-    """Hear all lines until the program, which holds the other end, is gone."""
-    control.settimeout(_START_S)
+def _hear(control: socket.socket, said: dict[str, str]) -> None:
+    """Hear all lines until the program begins, which closes the other end, or cannot."""
+    control.settimeout(_LIMIT_S)
     try:
-        with control.makefile("r", encoding="utf-8", errors="replace") as heard:
-            lines.extend(line.rstrip("\n") for line in heard)
+        with control.makefile("r", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                word, _, rest = line.rstrip("\n").partition(" ")
+                said[word] = rest
     except TimeoutError as error:
-        raise SandboxError(f"the sandbox was not done after {_START_S:g} s") from error
+        raise SandboxError(f"the sandbox was not ready after {_LIMIT_S:g} s") from error
     except ConnectionResetError:
         pass
 
 
-def _end(lines: list[str]) -> None:
-    """End the program, which is a child of this process, and take its exit status."""
-    for line in lines:
-        word, _, number = line.partition(" ")
-        if word == "pid":
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(number), signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(int(number), 0)
+def _wait(pid: int) -> None:
+    """Wait until the program, a child of this process, has ended."""
+    exit_descriptor = os.pidfd_open(pid)
+    try:
+        poll = select.poll()  # a descriptor of any number
+        poll.register(exit_descriptor, select.POLLIN)
+        if not poll.poll(_LIMIT_S * 1000):
+            raise SandboxError(f"the program was not done after {_LIMIT_S:g} s")
+    finally:
+        os.close(exit_descriptor)
+
+
+def _end(pid: int) -> None:
+    """End the program and its process group, and take its exit status."""
+    for end in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError):
+            end(pid, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)

@@ -26,14 +26,13 @@ pub struct Layer {
 }
 
 /// The mechanisms, from the outside in.
-pub const NAMES: [&str; 15] = [
+pub const NAMES: [&str; 14] = [
     "user",
     "pid",
     "mount",
     "network",
     "ipc",
     "uts",
-    "cgroup",
     "landlock",
     "seccomp",
     "no_new_privs",

@@ -15,7 +15,7 @@ use super::launch::{Failed, Walls};
 const INODES: u64 = 20_000;
 
 /// Directories that the candidate may write to.
-const WRITABLE: [&str; 4] = ["work", "tmp", "home", "dev/shm"];
+pub(super) const WRITABLE: [&str; 4] = ["work", "tmp", "home", "dev/shm"];
 
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 

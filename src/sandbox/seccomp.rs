@@ -139,16 +139,15 @@ pub(super) fn filters(place: Place) -> Result<Vec<BpfProgram>, seccompiler::Back
     errors.into_iter().map(|(rules, errno)| program(rules, errno)).collect()
 }
 
-/// The filter that keeps every descendant of a candidate in its process group, where there is no process
-/// namespace to end them by, and its signals away from `spared`.
-pub(super) fn group_filter(spared: &[i32]) -> Result<BpfProgram, seccompiler::BackendError> {
+/// The filter that keeps every descendant in its process group, where there is no process namespace to end them
+/// by, and its signals away from `owner`.
+pub(super) fn group_filter(owner: i32) -> Result<BpfProgram, seccompiler::BackendError> {
     let mut refused = BTreeMap::from([(libc::SYS_setsid, Vec::new()), (libc::SYS_setpgid, Vec::new())]);
-    let mut targets = vec![rule(&[(0, SeccompCmpOp::Eq, u64::from(u32::MAX))])?]; // kill(-1): all of the user's
-    for pid in spared {
-        for target in [*pid, -*pid] {
-            targets.push(rule(&[(0, SeccompCmpOp::Eq, u64::from(target.cast_unsigned()))])?);
-        }
-    }
+    // -1 means all processes of the user.
+    let targets = [-1, owner, -owner]
+        .into_iter()
+        .map(|target: i32| rule(&[(0, SeccompCmpOp::Eq, u64::from(target.cast_unsigned()))]))
+        .collect::<Result<Vec<_>, _>>()?;
     for call in
         [libc::SYS_kill, libc::SYS_tkill, libc::SYS_tgkill, libc::SYS_rt_sigqueueinfo, libc::SYS_pidfd_open]
     {
