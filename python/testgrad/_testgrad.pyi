@@ -12,7 +12,7 @@ from testgrad.enums import TestSeverity, TestStatus
 from testgrad.errors import NoVerdict
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
-__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "Curriculum", "FeedbackEntry", "Gated", "GroupSignal", "History", "LearningPoint", "LoopRun", "MultiSignal", "PassRate", "Progression", "PytestRunner", "RewardSignal", "RewardWeights", "SeverityWeighted", "SuiteResult", "TestResult", "_cancel_runs", "_encode_value", "_launch", "_parse_value", "advantages", "binary_reward", "build_feedback", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "run_pytest", "severity_weighted_reward", "speed_score"]
+__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "Curriculum", "FeedbackEntry", "Gated", "GroupSignal", "History", "LearningPoint", "LoopRun", "MultiSignal", "PassRate", "Progression", "PytestRunner", "RewardSignal", "RewardWeights", "SeverityWeighted", "SuiteResult", "TestResult", "_cancel_runs", "_encode_value", "_end", "_launch", "_parse_value", "advantages", "binary_reward", "build_feedback", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "run_pytest", "severity_weighted_reward", "speed_score"]
 
 ABSENT: Final[int]
 """
@@ -1181,6 +1181,11 @@ def _encode_value(value: object) -> str:
 
     Raises:
         ValueError: It is not plain data.
+    """
+
+def _end(pid: SupportsIndex) -> None:
+    """
+    Ends a program that was launched and is still to be reaped, and all it started.
     """
 
 def _launch(plan: str) -> int:

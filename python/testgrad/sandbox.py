@@ -12,7 +12,6 @@ import json
 import os
 import select
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -131,7 +130,10 @@ def _examine(place: str, code: str, avoid: Sequence[str]) -> Containment:
             launcher.kill()
             launcher.wait()
             if "pid" in said:
-                _end(int(said["pid"]))
+                pid = int(said["pid"])
+                _testgrad._end(pid)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
         output.seek(0)
         printed = output.read().decode("utf-8", "replace")
     if "failed" in said or "layers" not in said:
@@ -165,12 +167,3 @@ def _wait(pid: int) -> None:
             raise SandboxError(f"the program was not done after {_LIMIT_S:g} s")
     finally:
         os.close(exit_descriptor)
-
-
-def _end(pid: int) -> None:
-    """End the program and its process group, and take its exit status."""
-    for end in (os.killpg, os.kill):
-        with contextlib.suppress(ProcessLookupError):
-            end(pid, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, 0)

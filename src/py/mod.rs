@@ -42,7 +42,7 @@ mod _testgrad {
     #[pymodule_export]
     use super::runner::{_cancel_runs, PytestRunner, run_pytest};
     #[pymodule_export]
-    use super::sandbox::_launch;
+    use super::sandbox::{_end, _launch};
     #[pymodule_export]
     use super::value::{_encode_value, _parse_value};
     #[pymodule_export]

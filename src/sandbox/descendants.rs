@@ -5,13 +5,23 @@
 //! while the child lives, which adopts it. Where there is no `/proc`, only the process group is ended, by the
 //! caller.
 
+use std::time::{Duration, Instant};
+
 use rustix::process::Pid;
 
 /// The variable whose value marks the processes of one run.
 pub(super) const MARKER: &str = "TESTGRAD_RUN";
 
+/// Ends every process of the run but `root` itself, and waits a second at most until they are gone.
+pub(super) fn end_all(root: Pid, marker: &str) {
+    let patience = Instant::now() + Duration::from_secs(1);
+    while end(root, marker) && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Sends SIGKILL to every living process of the run but `root` itself; whether there was one.
-pub(super) fn end(root: Pid, marker: &str) -> bool {
+fn end(root: Pid, marker: &str) -> bool {
     #[cfg(target_os = "linux")]
     return linux::end_all(root.as_raw_nonzero().get(), marker);
     #[cfg(not(target_os = "linux"))]

@@ -14,7 +14,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde::{Deserialize, Serialize};
 
 use super::containment::{Containment, LayerStatus, NAMES};
-use super::{landlock, mount, rlimit, seccomp};
+use super::{landlock, mount, process, rlimit, seccomp};
 
 use LayerStatus::{Enforced, Partial, Unavailable};
 
@@ -54,6 +54,9 @@ pub struct Plan {
     pub owner: i32,
 }
 
+/// A launched program is found by its session, not by a mark; no process has this one.
+const NO_MARKER: &str = "\n";
+
 /// Where the program writes.
 #[derive(Debug)]
 struct Rooms {
@@ -92,6 +95,13 @@ pub fn launch(plan: &str) -> i32 {
         outcome
     });
     i32::from(outcome.is_err())
+}
+
+/// Ends a launched program, which is still to be reaped, and all it started.
+pub fn end(pid: i32) {
+    if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+        process::end_all(pid, NO_MARKER);
+    }
 }
 
 /// The control socket under another number, closed on exec; standard input becomes empty.

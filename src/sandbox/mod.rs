@@ -27,7 +27,7 @@ mod seccomp;
 
 pub use containment::{Containment, Layer, LayerStatus};
 #[cfg(target_os = "linux")]
-pub use launch::{Plan, Walls, launch};
+pub use launch::{Plan, Walls, end, launch};
 pub use process::run;
 
 /// What a program may use.

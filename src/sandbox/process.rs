@@ -176,16 +176,10 @@ impl Running {
     /// The child adopts its orphaned descendants (see `prepare_child`), so it is only stopped, not ended,
     /// while they are looked for.
     fn end_all(&self) {
-        if !self.is_reaped {
-            let _ = kill_process(self.pid, Signal::STOP);
-        }
-        let patience = Instant::now() + Duration::from_secs(1);
-        while descendants::end(self.pid, &self.marker) && Instant::now() < patience {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        if !self.is_reaped {
-            let _ = kill_process_group(self.pid, Signal::KILL);
-            let _ = kill_process(self.pid, Signal::KILL); // in case it had no time to form its group
+        if self.is_reaped {
+            descendants::end_all(self.pid, &self.marker);
+        } else {
+            end_all(self.pid, &self.marker);
         }
     }
 
@@ -204,6 +198,14 @@ impl Drop for Running {
             let _ = self.child.wait();
         }
     }
+}
+
+/// Ends a child that nobody has reaped yet and everything it started; all but the child are gone then.
+pub(super) fn end_all(pid: Pid, marker: &str) {
+    let _ = kill_process(pid, Signal::STOP);
+    descendants::end_all(pid, marker);
+    let _ = kill_process_group(pid, Signal::KILL);
+    let _ = kill_process(pid, Signal::KILL); // in case it had no time to form its group
 }
 
 /// What happens in the child between fork and exec.
