@@ -45,7 +45,7 @@ from testgrad import (
     learning_curve,
 )
 
-LIMIT_S = 20
+LIMIT_S = 120
 
 
 def suite_of(passed: int, tests: int = 4) -> SuiteResult:

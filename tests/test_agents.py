@@ -42,7 +42,7 @@ from testgrad.agents import (
     describe_edit,
 )
 
-LIMIT_S = 20
+LIMIT_S = 120
 Check = Callable[[dict[str, Any]], bool]
 
 
@@ -721,7 +721,7 @@ def test_ctrl_c_while_a_command_runs_is_back_within_100_ms(tmp_path: Path) -> No
                 pass
             pressed = time.monotonic()
             child.send_signal(signal.SIGINT)
-            said, _ = child.communicate(timeout=30)
+            said, _ = child.communicate(timeout=LIMIT_S)
         latencies.append(float(said.split()[0]) - pressed)
         if latencies[-1] < 0.1:
             break

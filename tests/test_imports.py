@@ -23,7 +23,7 @@ OPTIONAL = [
 def fresh(code: str) -> str:
     """What code prints in a fresh interpreter, apart from the settings of this one."""
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
 
 
 @pytest.fixture(scope="module")

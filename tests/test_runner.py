@@ -412,7 +412,7 @@ except KeyboardInterrupt: print(time.monotonic())
     wait_for(began.exists)
     sent = time.monotonic()
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=10)
+    out, _ = process.communicate(timeout=120)
     assert float(out) - sent < 0.5  # 0.1 on a machine at rest
 
 
@@ -842,7 +842,7 @@ def test_ctrl_c_in_a_loop_over_many_tasks_leaves_nothing_behind(tmp_path: Path) 
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as child:
         wait_for(lambda: all(mark.exists() for mark in marks))
         child.send_signal(signal.SIGINT)
-        said, _ = child.communicate(timeout=30)
+        said, _ = child.communicate(timeout=120)
     assert said == "[('interrupted', None), ('interrupted', None)]\n"
     assert list(place.iterdir()) == []
 

@@ -390,7 +390,7 @@ values.encode(values.decode(values.encode([1, (2,), big])))
 write(line)
 """
     command = [sys.executable, "-I", "-c", code]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert shown.stderr == ""
     value = [1, 0.5, "a", None, True, math.nan, (1,), {2}, frozenset([3]), {"k": [4]}, b"b", 1j]
     assert picture(_parse_value(shown.stdout)) == picture(value)
