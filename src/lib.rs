@@ -4,6 +4,7 @@
 //! face over it (`py`, behind the feature `python`).
 
 pub mod agent_loop;
+pub mod containment;
 pub mod curve;
 pub mod feedback;
 pub mod outcome;

@@ -8,6 +8,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use crate::containment::Containment;
 use serde::{Deserialize, Serialize};
 
 /// What was wrong with a value given to the core.
@@ -660,6 +661,9 @@ pub struct About {
     /// Who vouches for it: one of [`TRUST_WORDS`], `None` when made by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust: Option<Arc<str>>,
+    /// What the kernel enforced around the candidate; `None` where nothing was contained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub containment: Option<Arc<Containment>>,
 }
 
 impl About {

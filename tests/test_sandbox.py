@@ -17,7 +17,7 @@ NO_NAMESPACES = ("user", "pid", "mount", "network", "ipc", "uts")
 
 @pytest.fixture(scope="module")
 def level() -> str:
-    return sandbox.examine().level
+    return sandbox.examine().containment.level
 
 
 def attempt(code: str, avoid: tuple[str, ...] = ()) -> str:
@@ -103,7 +103,7 @@ class TestWhatAProgramCannotDo:
             "import os\nfor fd in range(64):\n    try:\n        os.write(fd, b'level forged\\n')\n"
         )
         code += "    except OSError:\n        pass"
-        assert sandbox.examine(code, avoid=avoid).level != "forged"
+        assert sandbox.examine(code, avoid=avoid).containment.level != "forged"
 
     def test_raise_a_limit_again(self, avoid: tuple[str, ...]) -> None:
         code = (
@@ -150,7 +150,7 @@ thread.join()
 open("/dev/null", "w").write("x")
 print(os.getcwd(), os.cpu_count() >= 1)
 """
-    assert sandbox.examine(code).output == "thread\n/work True\n"
+    assert sandbox.examine(code).output == "thread\n/box/work True\n"
 
 
 def test_the_disk_has_an_end(level: str) -> None:
@@ -188,7 +188,7 @@ def content(path: Path) -> bytes:
 
 def test_a_mechanism_that_is_switched_off_is_said_to_be() -> None:
     for name in ("network", "seccomp", "landlock"):
-        layers = {layer.name: layer for layer in sandbox.examine(avoid=(name,)).layers}
+        layers = {layer.name: layer for layer in sandbox.examine(avoid=(name,)).containment.layers}
         assert layers[name].status != "enforced"
         assert layers["no_new_privs"].status == "enforced"
 

@@ -98,6 +98,24 @@ class TasksBar(_Bar):
         self._show(text, ended / self._total, now=ended == self._total)
 
 
+class CandidatesBar(_Bar):
+    """Shows how far a batch is: candidates judged, those that passed, those without a verdict.
+
+    Args:
+        total: How many candidates there are.
+    """
+
+    def __init__(self, total: int) -> None:
+        super().__init__()
+        self._total = total
+
+    def update(self, done: int, passed: int, failed: int) -> None:
+        """Show the state of the batch."""
+        without = f", {failed} without a verdict" if failed else ""
+        text = f"{done}/{self._total} candidates, {passed} passed{without}"
+        self._show(text, done / max(1, self._total), now=done == self._total)
+
+
 class _Terminal:
     def draw(self, text: str, share: float) -> None:
         full = round(share * _WIDTH)

@@ -1,9 +1,9 @@
 """Runs one pytest session and reports it test by test, as JSON lines on a descriptor of its own.
 
-Started by the Rust runner as `python _worker.py SETTINGS DESCRIPTOR` in the directory of the tests;
-it judges nothing and prints nothing. It needs only the standard library and pytest, on Python 3.8
-or later, since it runs in the interpreter the user chose. Readers ignore the kinds of lines and the
-keys that they do not know.
+For a candidate it runs in a child of a warm worker (see `_zygote.py`), for a project's own tests as
+`python _worker.py SETTINGS DESCRIPTOR` in their directory. It judges nothing and prints nothing. It
+needs only the standard library and pytest, on Python 3.8 or later, since it runs in the interpreter
+the user chose. Readers ignore the kinds of lines and the keys that they do not know.
 """
 
 from __future__ import annotations
@@ -324,20 +324,41 @@ class Lines:
         return {"file": path, "executable": executable, "missing": missing}
 
 
-def main() -> None:
-    """Run the session that the settings file describes, and stay until ended."""
-    settings_path, descriptor = sys.argv[1:]
-    channel = Channel(int(descriptor))
-    settings = json.loads(Path(settings_path).read_text(encoding="utf-8"))
-    try:
-        import pytest
+def prepare(settings: dict[str, Any]) -> None:
+    """Load pytest and its plugins, inside a warm worker; see `_zygote.py`."""
+    import importlib
 
-        lines = Lines(settings["coverage"]) if settings["coverage"] else None
-    except ImportError as error:
-        channel.send("missing", module=clean(error.name), message=clean(error, MESSAGE_CHARS))
-        return
-    reporter = Reporter(channel, settings["done"])
+    import pytest
+
     pytest.hookimpl(hookwrapper=True)(Reporter.pytest_load_initial_conftests)
+    for name in settings["plugins"]:
+        importlib.import_module(name)
+    if settings["coverage"]:
+        importlib.import_module("coverage")
+
+
+def do(request: dict[str, Any], blobs: bytes, job: Any) -> int:
+    """Lay out the files of a job and run its session; the exit code of this process."""
+    zygote = sys.modules["_testgrad_zygote"]
+    channel = Channel(job.detach())
+    try:
+        zygote.lay_out(request["files"], blobs)
+    except OSError as error:
+        if not zygote.is_full(error):
+            raise
+        channel.send("full", message=str(error))
+        return 0
+    files = [str(Path.cwd() / path) for path in request["coverage"]]
+    lines = Lines(files) if files else None
+    session(channel, {**request, "args": [*request["args"], f"--rootdir={Path.cwd()}"]}, lines)
+    return 0
+
+
+def session(channel: Channel, settings: dict[str, Any], lines: Lines | None) -> None:
+    """Run one session of pytest and report it."""
+    import pytest
+
+    reporter = Reporter(channel, settings["done"])
     sys.argv = ["pytest", *settings["args"]]
     sys.path.insert(0, str(Path.cwd()))
     channel.send("ready")
@@ -356,6 +377,20 @@ def main() -> None:
         for measured in lines.measured() if lines else []:
             channel.send("coverage", **measured)
         channel.send("ended", code=code, message=message)
+
+
+def main() -> None:
+    """Run the session that the settings file describes, and stay until ended."""
+    settings_path, descriptor = sys.argv[1:]
+    channel = Channel(int(descriptor))
+    settings = json.loads(Path(settings_path).read_text(encoding="utf-8"))
+    try:
+        import pytest
+    except ImportError as error:
+        channel.send("missing", module=clean(error.name), message=clean(error, MESSAGE_CHARS))
+        return
+    pytest.hookimpl(hookwrapper=True)(Reporter.pytest_load_initial_conftests)
+    session(channel, settings, None)
     channel.wait()
 
 

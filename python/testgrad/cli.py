@@ -126,12 +126,15 @@ def _run_doctor(arguments: argparse.Namespace) -> int:
     from testgrad import sandbox
 
     try:
-        found = sandbox.examine()
+        found = sandbox.examine().containment
     except sandbox.SandboxError as error:
         _warn(str(error))
         return 3
     if arguments.json:
-        layers = [layer._asdict() for layer in found.layers]
+        layers = [
+            {"name": layer.name, "status": layer.status, "reason": layer.reason}
+            for layer in found.layers
+        ]
         sys.stdout.write(json.dumps({"level": found.level, "layers": layers}, indent=2) + "\n")
     else:
         width = max(len(layer.name) for layer in found.layers)

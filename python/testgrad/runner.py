@@ -1,6 +1,27 @@
 """Running candidates: from code, through its tests, to a suite."""
 
-from ._testgrad import PytestRunner, run_pytest
+import atexit
+
+from ._testgrad import (
+    FunctionRunner,
+    Limits,
+    PytestRunner,
+    StdioRunner,
+    close,
+    run_many,
+    run_pytest,
+)
 from .errors import NoVerdict
 
-__all__ = ["NoVerdict", "PytestRunner", "run_pytest"]
+__all__ = [
+    "FunctionRunner",
+    "Limits",
+    "NoVerdict",
+    "PytestRunner",
+    "StdioRunner",
+    "close",
+    "run_many",
+    "run_pytest",
+]
+
+atexit.register(close)

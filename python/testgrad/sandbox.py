@@ -1,8 +1,8 @@
 """What containment this machine can enforce, found by building a sandbox and trying it.
 
 A fresh interpreter makes namespaces, a root of its own, limits and filters, and runs one program in
-them. `examine()` says mechanism by mechanism what the kernel granted. The runners do not use this
-sandbox yet; see docs/sandbox.md.
+them. `examine()` says mechanism by mechanism what the kernel granted; a runner's suites say it of
+their own run (`suite.containment`). See docs/sandbox.md.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from testgrad import _testgrad
+from testgrad._testgrad import Containment, Layer, Limits, close
 from testgrad.errors import SandboxError
 
-__all__ = ["Containment", "Layer", "SandboxError", "examine"]
+__all__ = ["Containment", "Examination", "Layer", "Limits", "SandboxError", "close", "examine"]
 
 _SYSTEM = (
     "/usr",
@@ -45,27 +46,16 @@ _CODE = (
 _LIMIT_S = 60.0
 
 
-class Layer(NamedTuple):
-    """One mechanism of containment and what became of it."""
+class Examination(NamedTuple):
+    """A program that was run in a new sandbox."""
 
-    name: str
-    status: str
-    """`"enforced"`, `"partial"` (the reason says against what it does not hold) or
-    `"unavailable"`."""
-    reason: str
-
-
-class Containment(NamedTuple):
-    """What really holds a program."""
-
-    level: str
-    """`"full"` (namespaces), `"partial"` (Landlock and system calls) or `"weak"` (limits only)."""
-    layers: tuple[Layer, ...]
+    containment: Containment
+    """What really held it."""
     output: str
-    """What the program printed."""
+    """What it printed."""
 
 
-def examine(code: str = "", *, avoid: Sequence[str] = ()) -> Containment:
+def examine(code: str = "", *, avoid: Sequence[str] = ()) -> Examination:
     """Run a piece of Python in a new sandbox and say what held it.
 
     Args:
@@ -91,7 +81,7 @@ def examine(code: str = "", *, avoid: Sequence[str] = ()) -> Containment:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _examine(place: str, code: str, avoid: Sequence[str]) -> Containment:
+def _examine(place: str, code: str, avoid: Sequence[str]) -> Examination:
     plan = json.dumps(
         {
             "argv": [os.path.realpath(sys.executable), "-I", "-S", "-B", "-c", code],
@@ -108,6 +98,7 @@ def _examine(place: str, code: str, avoid: Sequence[str]) -> Containment:
             },
             "avoid": list(avoid),
             "owner": os.getpid(),
+            "keeps_control": False,
         }
     )
     ours, theirs = socket.socketpair()
@@ -139,8 +130,8 @@ def _examine(place: str, code: str, avoid: Sequence[str]) -> Containment:
     if "failed" in said or "layers" not in said:
         reason = said.get("failed") or printed.strip() or "it ended without a word"
         raise SandboxError(f"no sandbox could be built: {reason}")
-    layers = tuple(Layer(**layer) for layer in json.loads(said["layers"]))
-    return Containment(said["level"], layers, printed)
+    layers = [Layer(**layer) for layer in json.loads(said["layers"])]
+    return Examination(Containment(layers), printed)
 
 
 def _hear(control: socket.socket, said: dict[str, str]) -> None:

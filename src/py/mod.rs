@@ -2,18 +2,22 @@
 
 mod agent_loop;
 mod batch;
+mod containment;
 mod convert;
 mod curve;
 mod enums;
 mod errors;
 mod feedback;
+mod function;
 mod history;
 mod loop_run;
 mod outcome;
+mod pytest;
 mod repr;
 mod reward;
 mod runner;
 mod sandbox;
+mod stdio;
 mod value;
 
 /// The binary half of testgrad; use the package `testgrad`, which re-exports it.
@@ -31,20 +35,28 @@ mod _testgrad {
     #[pymodule_export]
     use super::feedback::{build_feedback, extract_failing_tests, infer_strategy};
     #[pymodule_export]
+    use super::function::FunctionRunner;
+    #[pymodule_export]
     use super::history::History;
     #[pymodule_export]
     use super::loop_run::LoopRun;
+    #[pymodule_export]
+    use super::pytest::{PytestRunner, run_pytest};
     #[pymodule_export]
     use super::reward::{
         binary_reward, compute_reward_signal, pass_rate_reward, progression_reward, severity_weighted_reward,
         speed_score,
     };
     #[pymodule_export]
-    use super::runner::{_cancel_runs, PytestRunner, run_pytest};
+    use super::runner::{_cancel_runs, run_many};
     #[pymodule_export]
-    use super::sandbox::{_end, _launch};
+    use super::sandbox::{_end, _idle_workers, _launch, close};
+    #[pymodule_export]
+    use super::stdio::StdioRunner;
     #[pymodule_export]
     use super::value::{_encode_value, _parse_value};
+    #[pymodule_export]
+    use crate::containment::{Containment, Layer};
     #[pymodule_export]
     use crate::curve::LearningPoint;
     #[pymodule_export]
@@ -58,6 +70,8 @@ mod _testgrad {
         Binary, Curriculum, Gated, MultiSignal, PassRate, Progression, RewardSignal, RewardWeights,
         SeverityWeighted,
     };
+    #[pymodule_export]
+    use crate::sandbox::Limits;
 
     /// Python's own word for what has a length, an order and places; it also lets `match` unpack them.
     #[pymodule_init]

@@ -1,6 +1,8 @@
 //! Python methods of [`TestResult`] and [`SuiteResult`].
 
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyValueError};
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::{PyDict, PySlice, PyTuple};
@@ -9,6 +11,7 @@ use pyo3::{IntoPyObjectExt, PyClass};
 use super::convert::{Iter, NewArgs, Text, Tuple, from_json, to_json, with_text};
 use super::enums::wrong_type;
 use super::repr::{Call, quoted};
+use crate::containment::Containment;
 use crate::outcome::{About, SuiteResult, TestResult, TestSeverity, TestStatus, check_whole};
 
 #[pymethods]
@@ -168,7 +171,8 @@ impl TestResult {
 impl SuiteResult {
     #[new]
     #[pyo3(signature = (tests: "Iterable[TestResult]", suite_name=Text::named("default"), *, coverage=None,
-                        duration_ms=None, problems=Vec::new(), warnings=Vec::new(), hidden=Vec::new(), trust=None))]
+                        duration_ms=None, problems=Vec::new(), warnings=Vec::new(), hidden=Vec::new(), trust=None,
+                        containment=None))]
     #[allow(clippy::too_many_arguments, reason = "the public constructor")]
     fn py_new(
         tests: &Bound<'_, PyAny>,
@@ -179,6 +183,7 @@ impl SuiteResult {
         warnings: Vec<Text>,
         hidden: Vec<Text>,
         trust: Option<Text>,
+        containment: Option<Containment>,
     ) -> PyResult<Self> {
         let owned = |texts: Vec<Text>| texts.into_iter().map(|t| t.0).collect();
         let named = About::named(&suite_name.0);
@@ -189,6 +194,7 @@ impl SuiteResult {
             warnings: owned(warnings),
             hidden: owned(hidden),
             trust: trust.map(|t| t.0.into()),
+            containment: containment.map(Arc::new),
             ..named
         };
         Ok(Self::new(tests_of(tests)?, about)?)
@@ -246,6 +252,12 @@ impl SuiteResult {
     #[getter(trust)]
     fn py_trust(&self) -> Option<&str> {
         self.about().trust.as_deref()
+    }
+
+    /// What the kernel enforced around the candidate; None where nothing was contained.
+    #[getter(containment)]
+    fn py_containment(&self) -> Option<Containment> {
+        self.about().containment.as_deref().cloned()
     }
 
     /// How many tests there are.
@@ -367,6 +379,7 @@ impl SuiteResult {
         kwargs.set_item("warnings", self.py_warnings())?;
         kwargs.set_item("hidden", self.py_hidden())?;
         kwargs.set_item("trust", about.trust.as_deref())?;
+        kwargs.set_item("containment", self.py_containment())?;
         Ok(NewArgs(py.get_type::<Self>(), kwargs))
     }
 

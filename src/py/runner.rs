@@ -1,13 +1,13 @@
-//! [`PytestRunner`] and [`run_pytest`]: candidates and settings from Python, suites to Python.
+//! What all runners share: candidates and settings from Python, suites to Python, many at once.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 use std::ops::Bound as Limit;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
+use pyo3::exceptions::{PyFileNotFoundError, PyTypeError, PyValueError};
 use pyo3::inspect::PyStaticExpr;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMapping, PyString};
@@ -15,10 +15,16 @@ use pyo3::{type_hint_identifier, type_hint_subscript, type_hint_union};
 
 use super::convert::{NewArgs, Tuple};
 use super::enums::wrong_type;
-use super::repr::quoted;
+use super::function::FunctionRunner;
+use super::pytest::PytestRunner;
+use super::stdio::StdioRunner;
 use crate::outcome::{self, SuiteResult, check_range};
-use crate::runner::pytest::{Pytest, inherited_environment};
-use crate::runner::{self, Candidate, Error, Module, Tests};
+use crate::runner::cases::{Fresh, Label};
+use crate::runner::contained::{Contained, inherited_environment, launcher};
+use crate::runner::stdio::Checker;
+use crate::runner::value::Value;
+use crate::runner::{self, Candidate, Error, Runner, Tests};
+use crate::sandbox::Limits;
 
 const TEXT: PyStaticExpr = type_hint_identifier!("builtins", "str");
 const TEXT_PATH_OR_FILES: PyStaticExpr = type_hint_union!(
@@ -78,7 +84,7 @@ fn bytes_of(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
 }
 
 /// An absolute path to something that is there; links stay as they are.
-fn existing(argument: &str, path: &Path) -> PyResult<PathBuf> {
+pub(super) fn existing(argument: &str, path: &Path) -> PyResult<PathBuf> {
     if path.exists() {
         Ok(std::path::absolute(path)?)
     } else {
@@ -90,13 +96,13 @@ fn existing(argument: &str, path: &Path) -> PyResult<PathBuf> {
 }
 
 /// A limit in seconds, > 0 and at most 30 years.
-fn limit(argument: &'static str, seconds: f64) -> Result<Duration, outcome::Error> {
+pub(super) fn limit(argument: &'static str, seconds: f64) -> Result<Duration, outcome::Error> {
     let range = (Limit::Excluded(0.0), Limit::Included(1e9));
     Ok(Duration::from_secs_f64(check_range(argument, "> 0 and at most 1e9", range, seconds)?))
 }
 
 /// The interpreter that was asked for, else this one.
-fn interpreter(py: Python<'_>, python: Option<PathBuf>) -> PyResult<PathBuf> {
+pub(super) fn interpreter(py: Python<'_>, python: Option<PathBuf>) -> PyResult<PathBuf> {
     let python = match python {
         Some(python) => python,
         None => py.import("sys")?.getattr("executable")?.extract::<Option<PathBuf>>()?.unwrap_or_default(),
@@ -108,19 +114,160 @@ fn interpreter(py: Python<'_>, python: Option<PathBuf>) -> PyResult<PathBuf> {
     }
 }
 
-/// The environment of a run; Python lets nobody change ours while it is read.
-fn environment(own: &BTreeMap<String, String>) -> Vec<(OsString, OsString)> {
-    let own = own.iter().map(|(name, value)| (name.into(), value.into()));
-    inherited_environment().into_iter().chain(own).collect()
+/// One name or several.
+#[derive(Clone, Debug, Default)]
+pub struct Names(pub Vec<String>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Names {
+    type Error = PyErr;
+    const INPUT_TYPE: PyStaticExpr = type_hint_union!(
+        TEXT,
+        type_hint_subscript!(type_hint_identifier!("collections.abc", "Sequence"), TEXT)
+    );
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match object.extract::<String>() {
+            Ok(name) => Ok(Self(vec![name])),
+            Err(_) => Ok(Self(object.extract()?)),
+        }
+    }
 }
 
-/// `_worker.py` of this package.
-fn worker(py: Python<'_>) -> PyResult<PathBuf> {
-    let package: PathBuf = py.import("testgrad")?.getattr("__file__")?.extract()?;
-    Ok(package.with_file_name("_worker.py"))
+impl Names {
+    /// The names in a text, separated by blanks.
+    pub fn of(names: &str) -> Self {
+        Self(names.split(' ').map(str::to_owned).collect())
+    }
 }
 
-/// Judges many items without the interpreter; Ctrl-C is asked for between.
+/// How candidates are held, as Python says it.
+pub(super) struct Holding {
+    pub(super) limits: Option<Limits>,
+    pub(super) python: Option<PathBuf>,
+    pub(super) preload: Vec<String>,
+    pub(super) env: Option<BTreeMap<String, String>>,
+    pub(super) seed: Option<u64>,
+    pub(super) readable: Vec<PathBuf>,
+    pub(super) require: Names,
+    pub(super) avoid: Names,
+}
+
+impl Holding {
+    /// The same for the core; Python lets nobody change our environment while it is read.
+    pub(super) fn contained(self, py: Python<'_>) -> PyResult<Contained> {
+        let package: PathBuf = py.import("testgrad")?.getattr("__file__")?.extract()?;
+        let extension: PathBuf = py.import("testgrad._testgrad")?.getattr("__file__")?.extract()?;
+        let own = interpreter(py, None)?;
+        let mut env = inherited_environment();
+        if let Some(seed) = self.seed {
+            env.retain(|(name, _)| name != "PYTHONHASHSEED");
+            env.push(("PYTHONHASHSEED".to_owned(), (seed % (1 << 32)).to_string()));
+        }
+        for (name, value) in self.env.unwrap_or_default() {
+            env.retain(|(known, _)| *known != name);
+            env.push((name, value));
+        }
+        let readable = self.readable.iter().map(|path| existing("readable", path));
+        let contained = Contained {
+            python: interpreter(py, self.python)?,
+            limits: self.limits.unwrap_or_default(),
+            preload: self.preload,
+            env,
+            seed: self.seed,
+            readable: readable.collect::<PyResult<_>>()?,
+            require: self.require.0,
+            avoid: self.avoid.0,
+            launcher: launcher(&own, &extension),
+            package: package.parent().map(Path::to_owned).unwrap_or_default(),
+        };
+        contained.check().map_err(PyValueError::new_err)?;
+        Ok(contained)
+    }
+}
+
+/// Whether a run ends at the first test that does not pass.
+pub(super) fn stops_at_failure(stop_at: Option<&str>) -> PyResult<bool> {
+    match stop_at {
+        None => Ok(false),
+        Some("first_failure") => Ok(true),
+        Some(other) => {
+            Err(PyValueError::new_err(format!("stop_at must be \"first_failure\" or None, got {other:?}")))
+        }
+    }
+}
+
+/// How often a candidate is judged, >= 1.
+pub(super) fn at_least_one(argument: &str, count: usize) -> PyResult<NonZeroUsize> {
+    NonZeroUsize::new(count).ok_or_else(|| PyValueError::new_err(format!("{argument} must be >= 1, got 0")))
+}
+
+/// A Python function that judges outputs: `(input, output, expected) -> bool | str`.
+pub(super) fn asked(checker: &Py<PyAny>) -> Box<Checker<'_>> {
+    Box::new(move |input, output, expected| {
+        Python::attach(|py| {
+            let texts = [input, output, expected].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+            let [input, output, expected] = texts;
+            let said = checker.bind(py).call1((input, output, expected))?;
+            if let Ok(is_right) = said.extract::<bool>() {
+                return Ok(if is_right { Ok(()) } else { Err("the checker refused the output".to_owned()) });
+            }
+            match said.extract::<String>() {
+                Ok(why) => Ok(Err(why)),
+                Err(_) => {
+                    Err(wrong_type("what the checker returns", "True, False or a str that says why", &said))
+                }
+            }
+        })
+        .map_err(|error: PyErr| Error::Checker { words: error.to_string() })
+    })
+}
+
+/// A runner of any kind, with the function that judges its outputs.
+#[derive(Clone)]
+pub(super) struct Any {
+    pub(super) runner: Arc<Runner>,
+    pub(super) checker: Option<Arc<Py<PyAny>>>,
+}
+
+impl Any {
+    fn judge(
+        &self,
+        candidate: &Candidate,
+        is_cancelled: &mut runner::IsCancelled<'_>,
+    ) -> Result<SuiteResult, Error> {
+        let checker = self.checker.as_deref().map(asked);
+        self.runner.run(candidate, checker.as_deref(), is_cancelled)
+    }
+
+    /// Judges one candidate without the interpreter; Ctrl-C is asked for between.
+    pub(super) fn one(&self, py: Python<'_>, candidate: &Candidate) -> PyResult<SuiteResult> {
+        let judge = |(): &(), is_cancelled: &mut runner::IsCancelled<'_>| self.judge(candidate, is_cancelled);
+        let (mut judged, interrupt) = interruptible(py, &[()], NonZeroUsize::MIN, &mut |_| Ok(()), judge)?;
+        match interrupt {
+            Some(error) => Err(error),
+            None => Ok(judged.pop().flatten().unwrap_or(Err(Error::Interrupted))?),
+        }
+    }
+
+    /// The runner that an object is, or that it makes.
+    fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(runner) = object.cast::<PytestRunner>() {
+            return Ok(runner.get().any.clone());
+        }
+        if let Ok(runner) = object.cast::<StdioRunner>() {
+            return Ok(runner.get().any.clone());
+        }
+        if let Ok(runner) = object.cast::<FunctionRunner>() {
+            return Ok(runner.get().any.clone());
+        }
+        match object.getattr_opt("runner")? {
+            Some(make) => Self::of(&make.call0()?),
+            None => Err(wrong_type("a pair's second half", "a runner or a task", object)),
+        }
+    }
+}
+
+/// Judges many items without the interpreter; the exception that stopped it, with what was done until then.
 ///
 /// Only this thread waits for the interpreter, which another thread may keep for long; those that read what a
 /// candidate says never do.
@@ -128,32 +275,85 @@ fn interruptible<T: Sync, R: Send>(
     py: Python<'_>,
     items: &[T],
     workers: NonZeroUsize,
+    look: &mut (dyn FnMut(&[Option<R>]) -> PyResult<()> + Send),
     judge: impl Fn(&T, &mut runner::IsCancelled<'_>) -> R + Sync,
-) -> PyResult<Vec<R>> {
+) -> PyResult<(Vec<Option<R>>, Option<PyErr>)> {
     let mut interrupt = None;
-    let result = py.detach(|| {
-        let mut is_cancelled = || match Python::attach(|py| py.check_signals()) {
-            Ok(()) => false,
-            Err(error) => {
-                interrupt = Some(error);
-                true
+    let results = py.detach(|| {
+        let mut is_cancelled = |results: &[Option<R>]| {
+            let asked = Python::attach(|py| py.check_signals()).and_then(|()| look(results));
+            match asked {
+                Ok(()) => interrupt.is_some(),
+                Err(error) => {
+                    interrupt.get_or_insert(error);
+                    true
+                }
             }
         };
         runner::run_many(items, workers, &mut is_cancelled, &judge)
-    });
-    match interrupt {
-        Some(error) => Err(error),
-        None => Ok(result?),
-    }
+    })?;
+    Ok((results, interrupt))
 }
 
-/// The same for one judgement.
-fn one(
-    py: Python<'_>,
-    judge: impl Fn(&mut runner::IsCancelled<'_>) -> Result<SuiteResult, Error> + Sync,
-) -> PyResult<SuiteResult> {
-    let judged = interruptible(py, &[()], NonZeroUsize::MIN, |(), is_cancelled| judge(is_cancelled))?;
-    Ok(judged.into_iter().next().unwrap_or(Err(Error::Interrupted))?)
+/// Many candidates, each with its runner.
+pub(super) struct Many {
+    pub(super) workers: Option<usize>,
+    pub(super) progress: bool,
+    pub(super) deadline_s: Option<f64>,
+}
+
+impl Many {
+    pub(super) fn run(self, py: Python<'_>, pairs: &[(Candidate, Any)]) -> PyResult<Vec<Verdict>> {
+        let workers = match self.workers {
+            Some(workers) => at_least_one("workers", workers)?,
+            None => std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+        };
+        let deadline = self.deadline_s.map(|seconds| limit("deadline_s", seconds)).transpose()?;
+        let bar = match self.progress {
+            true => Some(
+                py.import("testgrad._progress")?.getattr("CandidatesBar")?.call1((pairs.len(),))?.unbind(),
+            ),
+            false => None,
+        };
+        let (started, mut is_late, mut shown) = (Instant::now(), false, usize::MAX);
+        let mut look = |results: &[Option<Result<SuiteResult, Error>>]| {
+            let done = results.iter().flatten().count();
+            if let Some(bar) = bar.as_ref().filter(|_| done != shown) {
+                shown = done;
+                let passed = results.iter().flatten().flatten().filter(|suite| suite.all_passed()).count();
+                let failed = results.iter().flatten().filter(|result| result.is_err()).count();
+                Python::attach(|py| bar.call_method1(py, "update", (done, passed, failed)))?;
+            }
+            if deadline.is_some_and(|deadline| started.elapsed() >= deadline) && done < results.len() {
+                is_late = true;
+                return Err(PyTypeError::new_err("late"));
+            }
+            Ok(())
+        };
+        let judged = interruptible(py, pairs, workers, &mut look, |(candidate, any), is_cancelled| {
+            any.judge(candidate, is_cancelled)
+        });
+        if let Some(bar) = &bar {
+            bar.call_method0(py, "close")?;
+        }
+        let (results, interrupt) = judged?;
+        let undone = || if is_late { Error::Late } else { Error::Interrupted };
+        let verdicts: Vec<Verdict> = results
+            .into_iter()
+            .map(|result| match result {
+                None | Some(Err(Error::Interrupted)) => Verdict(Err(undone())),
+                Some(result) => Verdict(result),
+            })
+            .collect();
+        match interrupt {
+            Some(error) if !is_late => {
+                // What is done is not lost with the interruption.
+                let _ = error.value(py).setattr("results", verdicts.into_pyobject(py)?);
+                Err(error)
+            }
+            _ => Ok(verdicts),
+        }
+    }
 }
 
 /// `SuiteResult | NoVerdict`: our own failure as a value.
@@ -174,213 +374,58 @@ impl<'py> IntoPyObject<'py> for Verdict {
     }
 }
 
-/// Judges candidates by a real pytest: each in a process of its own, in a fresh directory beside a copy
-/// of the tests.
-///
-/// A test that passed is PASSED; a failed assertion or an exception in it is FAILED; a broken fixture,
-/// import, crash or time limit is ERROR with a reason ("fixture", "collection", "crash", "timeout",
-/// "interrupted"). When the process dies or hangs in a test, that test is the ERROR, the results before
-/// it stand, and a new process goes on with the rest. A test that got no turn is ERROR "not_run", never
-/// absent. A file that cannot be imported is one ERROR named after the file. Severity comes from the
-/// markers `severity("critical")`, `critical`, `major` and `minor`. Tests and candidate share a process
-/// (`suite.trust` is "shared"): a candidate that wants to cheat can.
+/// Judges many candidates at once, each by its own runner.
 ///
 /// Args:
-///     tests: A directory, a file, or a mapping of relative paths to texts; a path is read at every call.
-///     module: The module that the tests import, such as "solution" or "pkg.mod".
-///     isolation: "none".
-///     python: The interpreter, 3.8 or later with pytest; None means this one.
-///     timeout_s: Wall time of a run in seconds, > 0.
-///     test_timeout_s: Wall time of one test in seconds, > 0; None means the run's.
-///     coverage: Measure the share of the candidate's lines that ran, with coverage.py.
-///     args: Further arguments for pytest.
-///     plugins: The pytest plugins to load, as for its option `-p`; others are not loaded.
-///     env: Environment variables beside PATH, HOME, TMPDIR and LANG; the caller's own are not passed on.
+///     pairs: A candidate and a runner each; a task of `testgrad.tasks` stands for its runner.
+///     workers: How many run at a time, >= 1; None means one a core.
+///     progress: Show a bar.
+///     deadline_s: Seconds for all together, > 0; what is not done then is `NoVerdict`.
+///
+/// Returns:
+///     One suite a pair, in their order; where our side failed, the `NoVerdict` that says why.
 ///
 /// Raises:
-///     ValueError: A limit that is not > 0, a module that is no name, a path of the tests that leads
-///         outside.
-///     FileNotFoundError: There are no such tests.
-///
-/// Example:
-///     >>> from testgrad import PytestRunner
-///     >>> tests = {"test_add.py": "from solution import add\ndef test_add(): assert add(1, 2) == 3"}
-///     >>> run = PytestRunner(tests)
-///     >>> run("def add(a, b): return a + b").all_passed
-///     True
-///     >>> run("def add(a, b): return a - b").failing[0].message
-///     'assert -1 == 3\n +  where -1 = add(1, 2)'
-#[pyclass(frozen, module = "testgrad")]
-pub struct PytestRunner {
-    tests: Tests,
-    module: Module,
-    python: Option<PathBuf>,
-    env: BTreeMap<String, String>,
-    pytest: Pytest,
-}
-
-#[pymethods]
-impl PytestRunner {
-    #[new]
-    #[pyo3(signature = (tests, *, module="solution", isolation="none", python=None, timeout_s=10.0,
-                        test_timeout_s=None, coverage=false, args=Vec::new(), plugins=Vec::new(), env=None))]
-    #[allow(clippy::too_many_arguments, reason = "the public constructor")]
-    fn py_new(
-        py: Python<'_>,
-        tests: Tests,
-        module: &str,
-        isolation: &str,
-        python: Option<PathBuf>,
-        timeout_s: f64,
-        test_timeout_s: Option<f64>,
-        coverage: bool,
-        args: Vec<String>,
-        plugins: Vec<String>,
-        env: Option<BTreeMap<String, String>>,
-    ) -> PyResult<Self> {
-        if isolation != "none" {
-            return Err(PyValueError::new_err(format!(
-                "isolation must be \"none\", got {isolation:?}: tests and candidate run in one process"
-            )));
-        }
-        let no_module = || {
-            PyValueError::new_err(format!(
-                "module must be a dotted name such as \"pkg.mod\", got {module:?}; it is not to be that of a test file"
-            ))
-        };
-        let env = env.unwrap_or_default();
-        Ok(Self {
-            tests,
-            module: Module::parse(module).ok_or_else(no_module)?,
-            pytest: Pytest {
-                python: interpreter(py, python.clone())?,
-                worker: worker(py)?,
-                args,
-                plugins: Some(plugins),
-                env: environment(&env),
-                place: std::env::temp_dir(),
-                timeout: limit("timeout_s", timeout_s)?,
-                test_timeout: test_timeout_s.map(|s| limit("test_timeout_s", s)).transpose()?,
-                measures_coverage: coverage,
-            },
-            python,
-            env,
-        })
-    }
-
-    /// Judges one candidate.
-    ///
-    /// Args:
-    ///     candidate: The code of the module, or a mapping of relative paths to texts, or a path to the
-    ///         workspace it was written in (or to the one file). It lies beside the tests and replaces none
-    ///         of them; tests and pytest configuration in it are not used.
-    ///
-    /// Raises:
-    ///     NoVerdict: Our side failed: no such interpreter, no pytest in it, no room, arguments that pytest
-    ///         refuses.
-    ///     FileNotFoundError: There is no such workspace.
-    fn __call__(&self, py: Python<'_>, candidate: Candidate) -> PyResult<SuiteResult> {
-        one(py, |is_cancelled| self.pytest.judge(&self.tests, &self.module, &candidate, is_cancelled))
-    }
-
-    /// Judges many candidates at once.
-    ///
-    /// Args:
-    ///     candidates: The candidates, as for a single call.
-    ///     workers: How many run at a time, >= 1; None means one a core.
-    ///
-    /// Returns:
-    ///     One suite a candidate, in their order; where our side failed, the `NoVerdict` that says why.
-    #[pyo3(signature = (candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]", *, workers=None))]
-    fn run_many(
-        &self,
-        py: Python<'_>,
-        candidates: &Bound<'_, PyAny>,
-        workers: Option<usize>,
-    ) -> PyResult<Vec<Verdict>> {
-        let candidates: Vec<Candidate> =
-            candidates.try_iter()?.map(|item| item?.extract()).collect::<PyResult<_>>()?;
-        let no_workers = || PyValueError::new_err("workers must be >= 1, got 0");
-        let workers = match workers {
-            Some(workers) => NonZeroUsize::new(workers).ok_or_else(no_workers)?,
-            None => std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
-        };
-        let judge = |candidate: &Candidate, is_cancelled: &mut runner::IsCancelled<'_>| {
-            Verdict(self.pytest.judge(&self.tests, &self.module, candidate, is_cancelled))
-        };
-        interruptible(py, &candidates, workers, judge)
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> String {
-        let tests = match &self.tests {
-            Tests::Path(path) => quoted(py, &path.display().to_string()),
-            Tests::Files(files) => format!("{} files", files.len()),
-        };
-        format!("<PytestRunner of {} by {tests}>", self.module.name())
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<NewArgs<'py>> {
-        let pytest = &self.pytest;
-        let kwargs = PyDict::new(py);
-        match &self.tests {
-            Tests::Path(path) => kwargs.set_item("tests", path)?,
-            Tests::Files(files) => {
-                let tests = PyDict::new(py);
-                for (path, text) in files {
-                    tests.set_item(path.as_os_str(), text)?;
-                }
-                kwargs.set_item("tests", tests)?;
-            }
-        }
-        kwargs.set_item("module", self.module.name())?;
-        kwargs.set_item("python", &self.python)?;
-        kwargs.set_item("timeout_s", pytest.timeout.as_secs_f64())?;
-        kwargs.set_item("test_timeout_s", pytest.test_timeout.map(|t| t.as_secs_f64()))?;
-        kwargs.set_item("coverage", pytest.measures_coverage)?;
-        kwargs.set_item("args", Tuple(pytest.args.clone()))?;
-        kwargs.set_item("plugins", Tuple(pytest.plugins.clone().unwrap_or_default()))?;
-        kwargs.set_item("env", &self.env)?;
-        Ok(NewArgs(py.get_type::<Self>(), kwargs))
-    }
-}
-
-/// Runs a project's own tests where they are, with all plugins that are installed.
-///
-/// Nothing is copied and nothing but what the tests themselves write is changed: no bytecode, no cache.
-///
-/// Args:
-///     directory: The project.
-///     args: Arguments for pytest, such as the files to run.
-///     python: The interpreter, 3.8 or later with pytest; None means this one.
-///     timeout_s: Wall time of the run in seconds, > 0.
-///     env: Environment variables beside PATH, HOME, TMPDIR and LANG; the caller's own are not passed on.
-///
-/// Raises:
-///     NoVerdict: Our side failed: no such interpreter, no pytest in it, arguments that pytest refuses.
-///     FileNotFoundError: There is no such directory.
+///     KeyboardInterrupt: With what was done until then as `results`.
 #[pyfunction]
-#[pyo3(signature = (directory, *, args=Vec::new(), python=None, timeout_s=600.0, env=None))]
-pub fn run_pytest(
+#[pyo3(signature = (pairs: "Iterable[tuple[str | PathLike[str] | Mapping[str, str], object]]", *, workers=None, progress=false, deadline_s=None))]
+pub fn run_many(
     py: Python<'_>,
-    directory: PathBuf,
-    args: Vec<String>,
-    python: Option<PathBuf>,
-    timeout_s: f64,
-    env: Option<BTreeMap<String, String>>,
-) -> PyResult<SuiteResult> {
-    let directory = existing("directory", &directory)?;
-    let pytest = Pytest {
-        python: interpreter(py, python)?,
-        worker: worker(py)?,
-        args,
-        plugins: None,
-        env: environment(&env.unwrap_or_default()),
-        place: std::env::temp_dir(),
-        timeout: limit("timeout_s", timeout_s)?,
-        test_timeout: None,
-        measures_coverage: false,
-    };
-    one(py, |is_cancelled| pytest.run_project(&directory, is_cancelled))
+    pairs: &Bound<'_, PyAny>,
+    workers: Option<usize>,
+    progress: bool,
+    deadline_s: Option<f64>,
+) -> PyResult<Vec<Verdict>> {
+    // Objects are told apart by identity; the list keeps them alive meanwhile.
+    let mut known: HashMap<usize, (Any, Bound<'_, PyAny>)> = HashMap::new();
+    let mut inner = Vec::new();
+    for pair in pairs.try_iter()? {
+        let (candidate, object): (Candidate, Bound<'_, PyAny>) = pair?.extract()?;
+        let id = object.as_ptr() as usize;
+        let any = match known.get(&id) {
+            Some((any, _)) => any.clone(),
+            None => {
+                let any = Any::of(&object)?;
+                known.insert(id, (any.clone(), object));
+                any
+            }
+        };
+        inner.push((candidate, any));
+    }
+    Many { workers, progress, deadline_s }.run(py, &inner)
+}
+
+/// The candidates of any iterable, each with the same runner.
+pub(super) fn paired(candidates: &Bound<'_, PyAny>, any: &Any) -> PyResult<Vec<(Candidate, Any)>> {
+    candidates.try_iter()?.map(|item| Ok((item?.extract()?, any.clone()))).collect()
+}
+
+/// Keyword arguments to make an object again.
+pub(super) fn again<'py, T: pyo3::PyTypeInfo>(
+    py: Python<'py>,
+    kwargs: &Py<PyDict>,
+) -> PyResult<NewArgs<'py>> {
+    Ok(NewArgs(py.get_type::<T>(), kwargs.bind(py).copy()?))
 }
 
 /// Ends all runs of this process that are under way, on whatever thread: each raises `NoVerdict`.
@@ -392,4 +437,105 @@ pub fn _cancel_runs(py: Python<'_>, patience_s: f64) -> PyResult<()> {
     let patience = Duration::from_secs_f64(check_range("patience_s", "0 to 60", 0.0..=60.0, patience_s)?);
     py.detach(|| runner::cancel_all(patience));
     Ok(())
+}
+
+/// The same for one judgement that is no candidate's.
+pub(super) fn one(
+    py: Python<'_>,
+    judge: impl Fn(&mut runner::IsCancelled<'_>) -> Result<SuiteResult, Error> + Sync,
+) -> PyResult<SuiteResult> {
+    let judge = |(): &(), is_cancelled: &mut runner::IsCancelled<'_>| judge(is_cancelled);
+    let (mut judged, interrupt) = interruptible(py, &[()], NonZeroUsize::MIN, &mut |_| Ok(()), judge)?;
+    match interrupt {
+        Some(error) => Err(error),
+        None => Ok(judged.pop().flatten().unwrap_or(Err(Error::Interrupted))?),
+    }
+}
+
+impl Holding {
+    /// The arguments that make it again.
+    pub(super) fn describe(&self, kwargs: &Bound<'_, PyDict>) -> PyResult<()> {
+        kwargs.set_item("limits", self.limits)?;
+        kwargs.set_item("python", &self.python)?;
+        kwargs.set_item("preload", Tuple(self.preload.clone()))?;
+        kwargs.set_item("env", &self.env)?;
+        kwargs.set_item("seed", self.seed)?;
+        kwargs.set_item("readable", Tuple(self.readable.clone()))?;
+        kwargs.set_item("require", Tuple(self.require.0.clone()))?;
+        kwargs.set_item("avoid", Tuple(self.avoid.0.clone()))
+    }
+}
+
+/// What a process is good for, by name.
+pub(super) fn fresh_of(name: &str) -> PyResult<Fresh> {
+    Fresh::parse(name).ok_or_else(|| {
+        PyValueError::new_err(format!("fresh must be \"process\" or \"program\", got {name:?}"))
+    })
+}
+
+/// One case as Python gives it: a mapping, or a pair of two of its values.
+pub(super) struct CaseReader<'a, 'py> {
+    index: usize,
+    case: &'a Bound<'py, PyAny>,
+    pair: [&'static str; 2],
+    is_mapping: bool,
+}
+
+impl<'a, 'py> CaseReader<'a, 'py> {
+    pub(super) fn new(index: usize, case: &'a Bound<'py, PyAny>, pair: [&'static str; 2]) -> PyResult<Self> {
+        let is_mapping = case.cast::<PyMapping>().is_ok();
+        if !is_mapping && (case.is_instance_of::<PyString>() || case.len().ok() != Some(2)) {
+            let words = format!("a mapping or a pair of {} and {}", pair[0], pair[1]);
+            return Err(wrong_type(&format!("cases[{index}]"), &words, case));
+        }
+        Ok(Self { index, case, pair, is_mapping })
+    }
+
+    fn get(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if self.is_mapping {
+            return match self.case.contains(name)? {
+                true => Ok(Some(self.case.get_item(name)?)),
+                false => Ok(None),
+            };
+        }
+        self.pair.iter().position(|own| *own == name).map(|place| self.case.get_item(place)).transpose()
+    }
+
+    /// Text or bytes that must be there.
+    pub(super) fn bytes(&self, name: &str) -> PyResult<Vec<u8>> {
+        let value = self
+            .get(name)?
+            .ok_or_else(|| PyValueError::new_err(format!("cases[{}] has no {name:?}", self.index)))?;
+        if let Ok(bytes) = value.cast::<PyBytes>() {
+            return Ok(bytes.as_bytes().to_vec());
+        }
+        match value.cast::<PyString>() {
+            Ok(text) => bytes_of(text),
+            Err(_) => Err(wrong_type(&format!("cases[{}][{name:?}]", self.index), "str or bytes", &value)),
+        }
+    }
+
+    pub(super) fn text(&self, name: &str) -> PyResult<Option<String>> {
+        self.get(name)?.filter(|value| !value.is_none()).map(|value| value.extract()).transpose()
+    }
+
+    /// Plain data.
+    pub(super) fn value(&self, name: &str) -> PyResult<Option<Value>> {
+        let Some(value) = self.get(name)? else { return Ok(None) };
+        let read: PyResult<Value> = value.extract();
+        read.map(Some)
+            .map_err(|error| PyValueError::new_err(format!("cases[{}][{name:?}]: {error}", self.index)))
+    }
+
+    pub(super) fn label(&self) -> PyResult<Label> {
+        let severity = self.get("severity")?.map(|value| value.extract()).transpose()?.unwrap_or_default();
+        let timeout_s: Option<f64> = self
+            .get("timeout_s")?
+            .filter(|value| !value.is_none())
+            .map(|value| value.extract())
+            .transpose()?;
+        timeout_s.map(|seconds| limit("timeout_s", seconds)).transpose()?;
+        let name = self.text("name")?.unwrap_or_else(|| format!("case[{}]", self.index));
+        Ok(Label { name, severity, timeout_s })
+    }
 }

@@ -13,13 +13,22 @@ use std::time::{Duration, Instant};
 
 use crate::{outcome, sandbox};
 
+pub mod cases;
 pub mod compare;
+pub mod contained;
+pub mod function;
+mod interpreter;
+mod judge;
+mod project;
 pub mod pytest;
 mod record;
-mod scratch;
 mod stage;
+pub mod stdio;
+mod tree;
 pub mod value;
 
+pub use judge::{Judge, Runner};
+pub use project::Project;
 pub use stage::{Module, Tests};
 
 /// Code under judgement.
@@ -36,9 +45,27 @@ pub enum Candidate {
 /// Why there is no verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The interpreter could not be started or watched.
+    /// The interpreter could not be started, contained or watched.
     #[error("{0}")]
-    Sandbox(#[from] sandbox::Error),
+    Sandbox(sandbox::Error),
+    /// What should be an interpreter is none that can be used.
+    #[error("{} is no interpreter that can be used: {output}", python.display())]
+    NoPython {
+        /// What was tried.
+        python: PathBuf,
+        /// What it said, or the system.
+        output: String,
+    },
+    /// Less holds a candidate here than the caller requires.
+    #[error(
+        "{required:?} is required and does not hold here ({reason}); `testgrad doctor` says what does, require= asks for less"
+    )]
+    Uncontained {
+        /// What was asked for.
+        required: String,
+        /// What there is instead.
+        reason: String,
+    },
     /// A file of the run could not be read or written.
     #[error("{}: {source}", path.display())]
     File {
@@ -77,9 +104,27 @@ pub enum Error {
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
+    /// The time for all candidates together had passed.
+    #[error("the deadline had passed")]
+    Late,
+    /// The function that judges outputs failed.
+    #[error("the checker failed: {words}")]
+    Checker {
+        /// Its exception.
+        words: String,
+    },
     /// The results do not make a suite.
     #[error("{0}")]
     Suite(#[from] outcome::Error),
+}
+
+impl From<sandbox::Error> for Error {
+    fn from(error: sandbox::Error) -> Self {
+        match error {
+            sandbox::Error::Cancelled => Self::Interrupted,
+            error => Self::Sandbox(error),
+        }
+    }
 }
 
 impl From<(PathBuf, io::Error)> for Error {
@@ -140,15 +185,15 @@ impl Generation {
 
 /// Judges many items on `workers` threads; the results are in the order of the items.
 ///
-/// `is_cancelled` is asked on the calling thread, and nobody waits for its answer. Once it says yes, or
-/// [`cancel_all`] was called, every running judge is told so, and the items that have not begun have no
-/// result: [`Error::Interrupted`] is returned.
+/// `is_cancelled` is asked on the calling thread, with how many results there are, and nobody waits for its
+/// answer. Once it says yes, or [`cancel_all`] was called, every running judge is told so, and the items that
+/// have not begun have no result.
 pub fn run_many<T: Sync, R: Send>(
     items: &[T],
     workers: NonZeroUsize,
-    is_cancelled: &mut IsCancelled<'_>,
+    is_cancelled: &mut dyn FnMut(&[Option<R>]) -> bool,
     judge: impl Fn(&T, &mut IsCancelled<'_>) -> R + Sync,
-) -> Result<Vec<R>, Error> {
+) -> Result<Vec<Option<R>>, Error> {
     let _under_way = UnderWay::begin();
     let (generation, next, stop) = (Generation::now(), AtomicUsize::new(0), AtomicBool::new(false));
     let is_stopped = || stop.load(Ordering::Relaxed) || generation.is_cancelled();
@@ -173,8 +218,9 @@ pub fn run_many<T: Sync, R: Send>(
             }
         }
         drop(sender);
+        let mut asked = Instant::now();
         loop {
-            match receiver.recv_timeout(Duration::from_millis(20)) {
+            match receiver.recv_timeout(TICK) {
                 Ok((index, result)) => {
                     if let Some(place) = results.get_mut(index) {
                         *place = Some(result);
@@ -183,17 +229,21 @@ pub fn run_many<T: Sync, R: Send>(
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if is_cancelled() {
-                stop.store(true, Ordering::Relaxed);
+            if asked.elapsed() >= TICK {
+                asked = Instant::now();
+                if is_cancelled(&results) {
+                    stop.store(true, Ordering::Relaxed);
+                }
             }
         }
         Ok(())
     })?;
-    match is_stopped() {
-        true => Err(Error::Interrupted),
-        false => Ok(results.into_iter().flatten().collect()),
-    }
+    is_cancelled(&results);
+    Ok(results)
 }
+
+/// How often a caller is asked whether to go on.
+const TICK: Duration = Duration::from_millis(20);
 
 /// A time as people write it: `0.5 s`.
 fn seconds(time: Duration) -> String {
@@ -213,23 +263,24 @@ mod tests {
             std::thread::sleep(Duration::from_micros(50 * (50 - item)));
             item * 2
         };
-        let results = run_many(&items, TWO, &mut || false, judge).unwrap();
-        assert_eq!(results, items.iter().map(|item| item * 2).collect::<Vec<_>>());
+        let results = run_many(&items, TWO, &mut |_| false, judge).unwrap();
+        assert_eq!(results, items.iter().map(|item| Some(item * 2)).collect::<Vec<_>>());
     }
 
     #[test]
-    fn a_caller_that_stops_is_heard_by_every_judge() {
-        let judge = |_: &u64, is_cancelled: &mut IsCancelled<'_>| {
-            while !is_cancelled() {
+    fn a_caller_that_stops_is_heard_by_every_judge_and_keeps_what_is_done() {
+        let judge = |item: &u64, is_cancelled: &mut IsCancelled<'_>| {
+            while *item > 1 && !is_cancelled() {
                 std::thread::sleep(Duration::from_millis(1));
             }
+            *item
         };
         let mut asked = 0;
-        let mut is_cancelled = || {
+        let mut is_cancelled = |_: &[Option<u64>]| {
             asked += 1;
             asked > 2
         };
-        let result = run_many(&[1, 2, 3, 4], TWO, &mut is_cancelled, judge);
-        assert!(matches!(result, Err(Error::Interrupted)));
+        let results = run_many(&[1, 2, 3, 4], TWO, &mut is_cancelled, judge).unwrap();
+        assert_eq!(results, [Some(1), Some(2), Some(3), None]);
     }
 }

@@ -1,26 +1,31 @@
-//! Judges a candidate by a real pytest, in a process of its own and a fresh directory.
+//! Judges a candidate by a real pytest, in a fresh contained process beside a copy of the tests.
 //!
 //! Tests and candidate share that process, so this is for code that does not try to cheat. When it dies or
 //! hangs in a test, that test is an error, the results before it stand, and a new process goes on behind it.
 
-use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use serde::Serialize;
+use serde_json::json;
 
+use super::contained::{Contained, Request};
 use super::record::{Blamed, Cause, Record, Session};
-use super::scratch::Scratch;
 use super::stage::{Module, Tests, stage};
 use super::{Candidate, Error, Generation, IsCancelled, seconds};
-use crate::outcome::SuiteResult;
-use crate::sandbox::{self, Command, End, Event, Limits, Output};
+use crate::containment::Containment;
+use crate::outcome::{About, SuiteResult};
+use crate::sandbox::{End, Event, Job, Watcher};
 
 const OUTPUT_CHARS: usize = 4000;
+/// What is kept of what a session prints; pytest keeps itself what a test prints.
+const OUTPUT_BYTES: usize = 64 << 10;
+const REPORT_BYTES: usize = 64 << 20;
+const LINE_BYTES: usize = 1 << 20;
 
 /// Signals that end programs, as people know them.
 const SIGNALS: [(Signal, &str); 7] = [
@@ -36,43 +41,16 @@ const SIGNALS: [(Signal, &str); 7] = [
 /// How pytest is run.
 #[derive(Clone, Debug)]
 pub struct Pytest {
-    /// The interpreter.
-    pub python: PathBuf,
-    /// The program it runs: `_worker.py` of the package.
-    pub worker: PathBuf,
+    /// What holds the candidate.
+    pub contained: Contained,
     /// Further arguments for pytest.
     pub args: Vec<String>,
-    /// The plugins to load; `None` loads all that are installed.
-    pub plugins: Option<Vec<String>>,
-    /// The whole environment but for `HOME` and `TMPDIR`; see [`inherited_environment`].
-    pub env: Vec<(OsString, OsString)>,
-    /// Where the directory of a run is made.
-    pub place: PathBuf,
-    /// Wall time of a run.
-    pub timeout: Duration,
-    /// Wall time of one test.
-    pub test_timeout: Option<Duration>,
+    /// The plugins to load.
+    pub plugins: Vec<String>,
     /// Whether to measure which lines of the candidate run.
     pub measures_coverage: bool,
-}
-
-/// What a run keeps of this process's environment: little, so that runs are alike and secrets stay away.
-///
-/// Like everything that reads the environment, it is not to be called while another thread changes it.
-pub fn inherited_environment() -> Vec<(OsString, OsString)> {
-    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
-    let mut env: Vec<(OsString, OsString)> = vec![
-        ("PATH".into(), path),
-        ("LANG".into(), "C.UTF-8".into()),
-        ("PYTHONDONTWRITEBYTECODE".into(), "1".into()),
-        ("PYTHONHASHSEED".into(), "0".into()),
-    ];
-    // Packages that the user has installed for himself are found through his home.
-    let own = std::env::var_os("PYTHONUSERBASE").map(PathBuf::from);
-    if let Some(base) = own.or_else(|| std::env::home_dir().map(|home| home.join(".local"))) {
-        env.push(("PYTHONUSERBASE".into(), base.into()));
-    }
-    env
+    /// Whether to end the run at the first test that does not pass.
+    pub stops_at_failure: bool,
 }
 
 impl Pytest {
@@ -84,13 +62,14 @@ impl Pytest {
         candidate: &Candidate,
         is_cancelled: &mut IsCancelled<'_>,
     ) -> Result<SuiteResult, Error> {
-        let mut run = Run::new(self)?;
-        run.directory = run.scratch.path().join("work");
-        run.args.push(format!("--rootdir={}", run.directory.display()));
-        let generation = run.generation;
+        let generation = Generation::now();
         let mut is_cancelled = || generation.is_cancelled() || is_cancelled();
-        let staged = stage(&run.directory, tests, module, candidate, &mut is_cancelled)?;
-        run.started = Instant::now(); // a large workspace must not leave pytest without time to start
+        let limits = &self.contained.limits;
+        let staged = stage(tests, module, candidate, limits.scratch_bytes, &mut is_cancelled)?;
+        let mut run = Run::new(&self.contained.python, limits.timeout(), limits.test_timeout());
+        run.cpu_limit = limits.cpu();
+        run.trust = Some("shared");
+        run.has_coverage = self.measures_coverage;
         for (what, paths) in [
             ("of the candidate's files, tests and configuration are not used", &staged.left_out),
             (
@@ -103,7 +82,7 @@ impl Pytest {
                 run.record.add_warning(format!("{what}: {}", paths.join(", ")));
             }
         }
-        for path in staged.outside {
+        for path in &staged.outside {
             run.record
                 .add_problem(format!("the candidate's file {path:?} is not a path inside its directory"));
         }
@@ -111,87 +90,137 @@ impl Pytest {
             run.record.add_error("candidate", "disk", excess);
             return run.into_suite();
         }
-        if self.measures_coverage {
-            run.covered = staged.sources;
-        }
-        run.finish(&mut is_cancelled)
+        let settings = json!({"plugins": self.plugins, "coverage": self.measures_coverage});
+        let mut lease = self.contained.lease("pytest", "_worker.py", &settings, &mut is_cancelled)?;
+        run.containment = Some(lease.containment());
+        run.started = Instant::now();
+        let args = self.arguments();
+        let sources = if self.measures_coverage { staged.sources.as_slice() } else { &[] };
+        run.finish(&mut is_cancelled, &mut |told, watch| {
+            let fields = json!({"kind": "pytest", "args": args, "done": told.done, "coverage": sources});
+            let request = Request::new(fields, staged.parcel.entries(), &[]);
+            let job = Job {
+                request: request.parts(),
+                stdin: &[],
+                timeout: told.time,
+                cpu: told.cpu,
+                output_bytes: OUTPUT_BYTES,
+                ends_on_flood: false,
+                report_bytes: told.report_bytes,
+                line_bytes: LINE_BYTES,
+            };
+            let done = lease.run(&job, watch, &mut || generation.is_cancelled())?;
+            Ok(Ended {
+                end: done.end,
+                stdout: String::from_utf8_lossy(&done.stdout).into_owned(),
+                stderr: String::from_utf8_lossy(&done.stderr).into_owned(),
+                counted: done.counted,
+                cpu: done.cpu,
+            })
+        })
     }
 
-    /// Runs a project's own tests where they are.
-    pub fn run_project(
-        &self,
-        directory: &Path,
-        is_cancelled: &mut IsCancelled<'_>,
-    ) -> Result<SuiteResult, Error> {
-        let mut run = Run::new(self)?;
-        run.directory = directory.to_owned();
-        run.finish(is_cancelled)
+    fn arguments(&self) -> Vec<String> {
+        let mut args = vec!["-p".to_owned(), "no:cacheprovider".to_owned()];
+        for plugin in &self.plugins {
+            args.extend(["-p".to_owned(), plugin.clone()]);
+        }
+        if self.stops_at_failure {
+            args.push("--exitfirst".to_owned());
+        }
+        args.extend(self.args.iter().cloned());
+        args
     }
 }
 
-/// One run: a directory, and as many sessions of pytest in it as it takes.
-struct Run<'a> {
-    pytest: &'a Pytest,
-    started: Instant,
-    generation: Generation,
-    scratch: Scratch,
-    directory: PathBuf,
-    args: Vec<String>,
-    covered: Vec<PathBuf>,
+/// What one session is told.
+#[derive(Debug)]
+pub(super) struct Told<'a> {
+    /// The tests that have a result.
+    pub(super) done: Vec<&'a str>,
+    pub(super) time: Duration,
+    pub(super) cpu: Duration,
+    pub(super) report_bytes: usize,
+}
+
+/// How the process of one session ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) end: End,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+    pub(super) counted: Duration,
+    pub(super) cpu: Duration,
+}
+
+/// Runs the process of one session and tells the watcher what it reports.
+pub(super) type RunSession<'a> = dyn FnMut(&Told<'_>, &mut Watcher<'_>) -> Result<Ended, Error> + 'a;
+
+/// One run: as many sessions of pytest as it takes.
+#[derive(Debug)]
+pub(super) struct Run<'a> {
+    pub(super) python: &'a Path,
+    pub(super) record: Record,
+    pub(super) trust: Option<&'static str>,
+    pub(super) containment: Option<Arc<Containment>>,
+    pub(super) has_coverage: bool,
+    pub(super) started: Instant,
+    pub(super) cpu_limit: Duration,
+    limit: Duration,
+    test_limit: Option<Duration>,
+    /// Time that counts, of the sessions that have ended.
+    counted: Duration,
+    cpu: Duration,
     /// Bytes that the sessions still may report.
     report_bytes: usize,
-    record: Record,
-}
-
-/// What the worker is told.
-#[derive(Serialize)]
-struct Settings<'a> {
-    args: &'a [String],
-    done: Vec<&'a str>,
-    coverage: &'a [PathBuf],
 }
 
 /// Why we ended a session that had not ended itself.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
     Cancelled,
     TestTimeout,
 }
 
 impl<'a> Run<'a> {
-    fn new(pytest: &'a Pytest) -> Result<Self, Error> {
-        let (started, generation) = (Instant::now(), Generation::now());
-        let scratch = Scratch::new(&pytest.place)?;
-        for name in ["home", "tmp"] {
-            let path = scratch.path().join(name);
-            std::fs::create_dir(&path).map_err(|error| (path, error))?;
+    pub(super) fn new(python: &'a Path, limit: Duration, test_limit: Option<Duration>) -> Self {
+        Self {
+            python,
+            record: Record::default(),
+            trust: None,
+            containment: None,
+            has_coverage: false,
+            started: Instant::now(),
+            cpu_limit: Duration::MAX,
+            limit,
+            test_limit,
+            counted: Duration::ZERO,
+            cpu: Duration::ZERO,
+            report_bytes: REPORT_BYTES,
         }
-        // pytest looks upwards for its configuration: here it finds an empty one, and looks no further.
-        let barrier = scratch.path().join("pytest.ini");
-        std::fs::write(&barrier, "[pytest]\n").map_err(|error| (barrier, error))?;
-        let mut args = vec!["-p".to_owned(), "no:cacheprovider".to_owned()];
-        for plugin in pytest.plugins.iter().flatten() {
-            args.extend(["-p".to_owned(), plugin.clone()]);
-        }
-        args.extend(pytest.args.iter().cloned());
-        let (directory, covered, record) = (PathBuf::new(), Vec::new(), Record::default());
-        let report_bytes = Limits::with_timeout(pytest.timeout).report_bytes;
-        Ok(Self { pytest, started, generation, scratch, directory, args, covered, report_bytes, record })
     }
 
     /// Runs sessions until every test has a result, or there is no sense in another one.
-    fn finish(mut self, is_cancelled: &mut IsCancelled<'_>) -> Result<SuiteResult, Error> {
+    pub(super) fn finish(
+        mut self,
+        is_cancelled: &mut IsCancelled<'_>,
+        run_session: &mut RunSession<'_>,
+    ) -> Result<SuiteResult, Error> {
         let mut is_first = true;
         loop {
-            let (mut session, output, stop) = self.session(is_cancelled)?;
+            let (mut session, output, stop) = self.session(is_cancelled, run_session)?;
             if stop == Some(Stop::Cancelled) {
                 return Err(Error::Interrupted);
+            }
+            if let Some(message) = session.full.take() {
+                self.record.add_error("candidate", "disk", message);
+                break;
             }
             if is_first {
                 self.check(&session, &output)?;
             }
             is_first = false;
-            if session.ended.is_none() && !self.covered.is_empty() {
+            if session.ended.is_none() && self.has_coverage {
                 self.record
                     .add_warning("coverage leaves out what ran in a process that was ended".to_owned());
             }
@@ -210,7 +239,8 @@ impl<'a> Run<'a> {
                 || output.end == End::Flooded
                 || self.record.is_complete()
                 || !self.record.goes_on()
-                || self.started.elapsed() >= self.pytest.timeout
+                || self.counted >= self.limit
+                || self.cpu >= self.cpu_limit
             {
                 break;
             }
@@ -218,88 +248,76 @@ impl<'a> Run<'a> {
         self.into_suite()
     }
 
-    /// Ends the run: its directory goes, its record becomes the suite.
-    fn into_suite(self) -> Result<SuiteResult, Error> {
-        let Self { started, scratch, mut record, .. } = self;
-        if let Err(error) = scratch.remove() {
-            record.add_warning(format!("the directory of the run could not be removed: {error}"));
-        }
-        Ok(record.into_suite("pytest", started.elapsed())?)
+    /// Ends the run: its record becomes the suite.
+    pub(super) fn into_suite(self) -> Result<SuiteResult, Error> {
+        let about = About {
+            duration_ms: Some(self.started.elapsed().as_secs_f64() * 1e3),
+            trust: self.trust.map(Into::into),
+            containment: self.containment,
+            ..About::named("pytest")
+        };
+        Ok(self.record.into_suite(about)?)
     }
 
     /// One process, from its start to its end.
     fn session(
         &mut self,
         is_cancelled: &mut IsCancelled<'_>,
-    ) -> Result<(Session, Output, Option<Stop>), Error> {
-        let command = self.command()?;
-        let (record, generation, mut room) = (&mut self.record, self.generation, self.report_bytes);
-        let is_over = |session: &Session| {
-            session
-                .running
-                .as_ref()
-                .zip(self.pytest.test_timeout)
-                .is_some_and(|(run, limit)| run.since.elapsed() >= limit)
+        run_session: &mut RunSession<'_>,
+    ) -> Result<(Session, Ended, Option<Stop>), Error> {
+        let mut room = self.report_bytes;
+        // The names of what is done, apart from the record that grows meanwhile.
+        let done: Vec<String> = self.record.done().into_iter().map(str::to_owned).collect();
+        let told = Told {
+            done: done.iter().map(String::as_str).collect(),
+            time: self.limit.saturating_sub(self.counted),
+            cpu: self.cpu_limit.saturating_sub(self.cpu),
+            report_bytes: room,
+        };
+        let (record, test_limit) = (&mut self.record, self.test_limit);
+        let is_over = |session: &Session, at: Duration| {
+            let running = session.running.as_ref().zip(test_limit);
+            running.is_some_and(|(run, limit)| at.saturating_sub(run.since) >= limit)
         };
         let mut session = Session::default();
         let mut stop = None;
-        let output = sandbox::run(&command, &mut |event| {
-            match event {
-                Event::Line(line) => {
-                    room = room.saturating_sub(line.len() + 1);
-                    record.take(&mut session, line);
+        let output = {
+            let mut watch = |event: Event<'_>| {
+                match event {
+                    Event::Line(line, at) => {
+                        room = room.saturating_sub(line.len() + 1);
+                        record.take(&mut session, line, at);
+                    }
+                    Event::LongLine => {
+                        room = room.saturating_sub(LINE_BYTES);
+                        record.add_problem(
+                            "a line of the report that was longer than 1 MiB is left out".to_owned(),
+                        );
+                    }
+                    Event::Tick(_) if is_cancelled() => stop = Some(Stop::Cancelled),
+                    Event::Tick(at) if is_over(&session, at) => stop = Some(Stop::TestTimeout),
+                    Event::Tick(_) => {}
                 }
-                Event::LongLine => {
-                    room = room.saturating_sub(1 << 20);
-                    record.add_problem(
-                        "a line of the report that was longer than 1 MiB is left out".to_owned(),
-                    );
+                if stop.is_some() || session.is_over() {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
                 }
-                Event::Tick if generation.is_cancelled() || is_cancelled() => stop = Some(Stop::Cancelled),
-                Event::Tick if is_over(&session) => stop = Some(Stop::TestTimeout),
-                Event::Tick => {}
-            }
-            if stop.is_some() || session.is_over() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        })?;
+            };
+            run_session(&told, &mut watch)?
+        };
+        self.counted += output.counted;
+        self.cpu += output.cpu;
         self.report_bytes = room;
-        if stop == Some(Stop::TestTimeout) && !is_over(&session) {
+        if stop == Some(Stop::TestTimeout) && !is_over(&session, output.counted) {
             session.running = None; // it ended at the last moment, and the next one had just begun
         }
         Ok((session, output, stop))
     }
 
-    fn command(&self) -> Result<Command, Error> {
-        let settings = Settings { args: &self.args, done: self.record.done(), coverage: &self.covered };
-        let path = self.scratch.path().join("settings.json");
-        let text = serde_json::to_vec(&settings).map_err(std::io::Error::from);
-        text.and_then(|text| std::fs::write(&path, text)).map_err(|error| (path.clone(), error))?;
-        let time = self.pytest.timeout.saturating_sub(self.started.elapsed());
-        Ok(Command {
-            program: self.pytest.python.clone(),
-            args: vec![self.pytest.worker.clone().into(), path.into()],
-            directory: self.directory.clone(),
-            env: self.environment(),
-            limits: Limits { report_bytes: self.report_bytes, ..Limits::with_timeout(time) },
-        })
-    }
-
-    fn environment(&self) -> Vec<(OsString, OsString)> {
-        let in_scratch = |name: &str| self.scratch.path().join(name).into();
-        let mut env = vec![("HOME".into(), in_scratch("home")), ("TMPDIR".into(), in_scratch("tmp"))];
-        if self.pytest.plugins.is_some() {
-            env.push(("PYTEST_DISABLE_PLUGIN_AUTOLOAD".into(), "1".into()));
-        }
-        env.extend(self.pytest.env.iter().cloned());
-        env
-    }
-
     /// Whether the session came as far as pytest: if not, it is our side that failed.
-    fn check(&self, session: &Session, output: &Output) -> Result<(), Error> {
-        let python = self.pytest.python.clone();
+    fn check(&self, session: &Session, output: &Ended) -> Result<(), Error> {
+        let python = self.python.to_owned();
         if let Some(module) = &session.missing {
             return Err(Error::Missing { python, module: module.clone() });
         }
@@ -310,40 +328,47 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         let when = match output.end {
-            End::TimedOut | End::Stopped => {
-                format!("after {}, the limit of the run", seconds(self.pytest.timeout))
-            }
-            End::Flooded => "when its report was full".to_owned(),
             End::Exited(status) => format!("when {}", exit_words(status)),
+            end => format!("when {}", self.words(end)),
         };
         Err(Error::NotReady { python, when, output: last_words(&[&output.stderr]) })
     }
 
     /// What stopped the session where it was.
-    fn cause(&self, session: &Session, output: &Output, stop: Option<Stop>) -> Cause {
+    fn cause(&self, session: &Session, output: &Ended, stop: Option<Stop>) -> Cause {
         let (reason, message) = if let Some(message) = &session.interrupted {
             ("interrupted", message.clone())
         } else if let Some(message) = &session.internal_error {
             (if session.running.is_some() { "crash" } else { "collection" }, message.clone())
-        } else if let Some(limit) = self.pytest.test_timeout.filter(|_| stop == Some(Stop::TestTimeout)) {
+        } else if let Some(limit) = self.test_limit.filter(|_| stop == Some(Stop::TestTimeout)) {
             ("timeout", format!("took longer than {}, the limit for one test", seconds(limit)))
         } else {
             match output.end {
                 End::Exited(status) => ("crash", exit_words(status)),
-                End::Flooded => ("output", "the report of the run was longer than allowed".to_owned()),
-                End::TimedOut | End::Stopped => (
-                    "timeout",
-                    format!("not done after {}, the limit of the run", seconds(self.pytest.timeout)),
-                ),
+                end => (reason_of(end), self.words(end)),
             }
         };
         // Where pytest itself failed, it says so among its results; where the process crashed, Python does.
         let said = if session.internal_error.is_some() { &output.stdout } else { &output.stderr };
-        Cause { reason, message, details: last_words(&[said]) }
+        Cause { at: output.counted, reason, message, details: last_words(&[said]) }
+    }
+
+    fn words(&self, end: End) -> String {
+        match end {
+            End::Exited(status) => exit_words(status),
+            End::Flooded => "the report of the run was longer than allowed".to_owned(),
+            End::OutOfMemory => "the processes of the run held more memory than allowed".to_owned(),
+            End::OutOfCpu => {
+                format!("used {} of processor time, the limit of the run", seconds(self.cpu_limit))
+            }
+            End::TimedOut | End::Stopped => {
+                format!("not done after {}, the limit of the run", seconds(self.limit))
+            }
+        }
     }
 
     /// Says what was wrong with a session that ended itself, beyond what its tests say.
-    fn explain_end(&mut self, code: Option<i32>, message: &str, output: &Output) {
+    fn explain_end(&mut self, code: Option<i32>, message: &str, output: &Ended) {
         if !message.is_empty() {
             self.record.add_problem(format!("pytest was left by an exception: {message}"));
         } else if code == Some(4) {
@@ -357,8 +382,18 @@ impl<'a> Run<'a> {
     }
 }
 
+/// The reason that a test gets whose process ended so.
+pub(super) fn reason_of(end: End) -> &'static str {
+    match end {
+        End::Exited(_) => "crash",
+        End::Flooded => "output",
+        End::OutOfMemory => "memory",
+        End::TimedOut | End::OutOfCpu | End::Stopped => "timeout",
+    }
+}
+
 /// How a process ended, in words.
-fn exit_words(status: Option<ExitStatus>) -> String {
+pub(super) fn exit_words(status: Option<ExitStatus>) -> String {
     let Some(status) = status else { return "the process was gone".to_owned() };
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("the process ended with exit code {code}"),
@@ -372,7 +407,7 @@ fn exit_words(status: Option<ExitStatus>) -> String {
 }
 
 /// The parts that say something, and of them the end.
-fn last_words(parts: &[&str]) -> String {
+pub(super) fn last_words(parts: &[&str]) -> String {
     let parts: Vec<_> = parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
     let words = parts.join("\n");
     words.chars().skip(words.chars().count().saturating_sub(OUTPUT_CHARS)).collect()

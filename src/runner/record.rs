@@ -4,7 +4,7 @@
 //! the one of the first session that collected; a test without a result stays in it as an error.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -23,6 +23,8 @@ enum Line {
     Missing { module: String },
     /// pytest is about to start.
     Ready,
+    /// The files of the run do not fit.
+    Full { message: String },
     /// pytest could not use its arguments.
     Refused { message: String },
     /// A file, class or directory is about to be collected.
@@ -94,6 +96,7 @@ pub(super) struct Session {
     pub(super) missing: Option<String>,
     pub(super) is_ready: bool,
     pub(super) refused: Option<String>,
+    pub(super) full: Option<String>,
     /// pytest's exit code and the exception that left it, once the session is over.
     pub(super) ended: Option<(Option<i32>, String)>,
     pub(super) interrupted: Option<String>,
@@ -118,12 +121,14 @@ impl Session {
 #[derive(Debug)]
 pub(super) struct Running {
     index: usize,
-    pub(super) since: Instant,
+    pub(super) since: Duration,
 }
 
 /// Why a session stopped in the middle of a test or a file.
 #[derive(Debug)]
 pub(super) struct Cause {
+    /// The time of the run that counts.
+    pub(super) at: Duration,
     pub(super) reason: &'static str,
     pub(super) message: String,
     pub(super) details: String,
@@ -201,11 +206,12 @@ fn cut(text: &str) -> String {
 
 impl Record {
     /// Takes one line; what cannot be read is left out, since the candidate may have written it.
-    pub(super) fn take(&mut self, session: &mut Session, line: &[u8]) {
+    pub(super) fn take(&mut self, session: &mut Session, line: &[u8], at: Duration) {
         let Ok(line) = serde_json::from_slice(line) else { return };
         match line {
             Line::Missing { module } => session.missing = Some(module),
             Line::Ready => session.is_ready = true,
+            Line::Full { message } => session.full = Some(message),
             Line::Refused { message } => session.refused = Some(message),
             Line::Collecting { name } => session.collecting = Some(name),
             Line::Collection(collection) => {
@@ -217,7 +223,7 @@ impl Record {
             Line::Collected { maxfail } => self.take_collected(std::mem::take(&mut session.tests), maxfail),
             Line::Coverage(measured) => self.take_coverage(measured),
             Line::Started { name } => {
-                session.running = self.next_of(&name).map(|index| Running { index, since: Instant::now() });
+                session.running = self.next_of(&name).map(|index| Running { index, since: at });
             }
             Line::Finished(finished) => {
                 session.running = None;
@@ -301,9 +307,9 @@ impl Record {
 
     /// Makes what stopped a session the error of the test that was running, or of the file being collected.
     pub(super) fn blame(&mut self, session: &mut Session, cause: Cause) -> Blamed {
-        let Cause { reason, message, details } = cause;
+        let Cause { at, reason, message, details } = cause;
         if let Some(Running { index, since }) = session.running.take() {
-            let duration_ms = since.elapsed().as_secs_f64() * 1e3;
+            let duration_ms = at.saturating_sub(since).as_secs_f64() * 1e3;
             self.set(index, Finished { duration_ms, ..Finished::error("", reason, message, details) });
             Blamed::Test
         } else if let Some(name) = session.collecting.take() {
@@ -360,14 +366,12 @@ impl Record {
     }
 
     /// The suite: files that could not be collected first, then the tests in the order they were collected.
-    pub(super) fn into_suite(self, name: &str, duration: Duration) -> Result<SuiteResult, Error> {
+    pub(super) fn into_suite(self, about: About) -> Result<SuiteResult, Error> {
         let about = About {
             coverage: self.coverage(),
-            duration_ms: Some(duration.as_secs_f64() * 1e3),
             problems: self.problems.into_list(),
             warnings: self.warnings.into_list(),
-            trust: Some("shared".into()),
-            ..About::named(name)
+            ..about
         };
         let files = self.files.iter().map(|file| {
             let result = file.to_result(&file.name)?;
@@ -411,17 +415,17 @@ mod tests {
     fn feed(record: &mut Record, lines: &[&str]) -> Session {
         let mut session = Session::default();
         for line in lines.iter().flat_map(|lines| lines.split('\n')) {
-            record.take(&mut session, line.as_bytes());
+            record.take(&mut session, line.as_bytes(), Duration::ZERO);
         }
         session
     }
 
     fn cause() -> Cause {
-        Cause { reason: "crash", message: "gone".into(), details: String::new() }
+        Cause { at: Duration::ZERO, reason: "crash", message: "gone".into(), details: String::new() }
     }
 
     fn told(record: Record) -> Vec<String> {
-        let suite = record.into_suite("s", Duration::from_millis(5)).unwrap();
+        let suite = record.into_suite(About::named("s")).unwrap();
         let tell =
             |t: &TestResult| format!("{} {} {}", t.name(), t.status().as_str(), t.reason().unwrap_or("-"));
         suite.tests().iter().map(tell).collect()
@@ -485,10 +489,9 @@ mod tests {
     fn severity_and_place_come_from_the_collection() {
         let mut record = Record::default();
         feed(&mut record, &[COLLECTED]);
-        let suite = record.into_suite("s", Duration::from_millis(5)).unwrap();
+        let suite = record.into_suite(About::named("s")).unwrap();
         let test = &suite.tests()[0];
         assert_eq!((test.severity(), test.file(), test.line()), (TestSeverity::Critical, Some("t"), Some(1)));
-        assert_eq!((suite.about().duration_ms, suite.about().trust.as_deref()), (Some(5.0), Some("shared")));
     }
 
     #[test]
@@ -508,7 +511,7 @@ mod tests {
                 format!(r#"{{"kind":"finished","name":"{index}{name}","status":"passed","duration_ms":1}}"#);
             feed(&mut record, &[&line]);
         }
-        let suite = record.into_suite("s", Duration::ZERO).unwrap();
+        let suite = record.into_suite(About::named("s")).unwrap();
         let problems = &suite.about().problems;
         assert_eq!(problems.len(), 101);
         assert_eq!(problems.last().unwrap(), "... 150 more");
@@ -522,12 +525,12 @@ mod tests {
         let test = r#"{"kind":"test","name":"t","file":"t","line":1}"#;
         let mut session = feed(&mut record, &[]);
         for _ in 0..100_000 {
-            record.take(&mut session, test.as_bytes());
+            record.take(&mut session, test.as_bytes(), Duration::ZERO);
         }
-        record.take(&mut session, br#"{"kind":"collected","maxfail":0}"#);
+        record.take(&mut session, br#"{"kind":"collected","maxfail":0}"#, Duration::ZERO);
         for _ in 0..100_000 {
             let line = br#"{"kind":"finished","name":"t","status":"passed","duration_ms":1}"#;
-            record.take(&mut session, line);
+            record.take(&mut session, line, Duration::ZERO);
         }
         assert!(record.is_complete());
     }

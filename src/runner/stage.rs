@@ -1,11 +1,11 @@
-//! Lays the tests and the candidate into the directory of a run.
+//! Puts the tests and the candidate together, as they are to lie in the directory of a run.
 //!
 //! The tests are trusted and come first. The candidate adds files beside them and replaces only its own
 //! module; what it brings in tests and configuration is left out.
 
 use std::path::{Path, PathBuf};
 
-use super::scratch::{self, Content, File, NoTree, Tree, Written, inside};
+use super::tree::{self, Content, Entry, File, NoTree, Parcel, Tree, Written, inside};
 use super::{Candidate, Error, IsCancelled};
 
 /// Files that tell pytest what to do.
@@ -68,15 +68,25 @@ impl Module {
         (is_module && !is_test).then(|| Self { file: stem.with_extension("py"), stem })
     }
 
+    /// The file that is the module: a package's own where there is one.
+    pub(super) fn main(&self, files: &[Entry]) -> String {
+        let package = self.stem.join("__init__.py");
+        let is_package = files.iter().any(|file| file.path == package);
+        let path = if is_package { &package } else { &self.file };
+        path.to_string_lossy().into_owned()
+    }
+
     /// Whether a file is the module itself or part of it, if it is a package.
     fn has(&self, path: &Path) -> bool {
         path.starts_with(&self.stem) || path == self.file
     }
 }
 
-/// What was laid where.
+/// The files of a run, and what was left out of them.
 #[derive(Debug, Default)]
 pub(super) struct Staged {
+    /// All that is to be laid out.
+    pub(super) parcel: Parcel,
     /// Python files that are the candidate's.
     pub(super) sources: Vec<PathBuf>,
     /// Files of the candidate that were left out, by their names.
@@ -91,12 +101,12 @@ pub(super) struct Staged {
     pub(super) excess: Option<String>,
 }
 
-/// Fills `root`, which does not exist yet.
+/// Puts tests and candidate together; `most_bytes` is the room that there is.
 pub(super) fn stage(
-    root: &Path,
     tests: &Tests,
     module: &Module,
     candidate: &Candidate,
+    most_bytes: u64,
     is_cancelled: &mut IsCancelled<'_>,
 ) -> Result<Staged, Error> {
     let mut staged = Staged::default();
@@ -111,7 +121,6 @@ pub(super) fn stage(
         }
         Err(NoTree::File(path, error)) => return Err((path, error).into()),
     };
-    std::fs::create_dir(root).map_err(|error| (root.to_owned(), error))?;
     let tests = test_files(tests)?;
     staged.dead_links = names(&tests.left_out);
     for file in tests.files {
@@ -120,7 +129,7 @@ pub(super) fn stage(
         }
         let is_replaced = module.has(&file.path) && files.iter().any(|own| own.path == file.path);
         if !is_replaced {
-            scratch::write(root, &file)?;
+            staged.parcel.add(&file)?;
         }
     }
     for file in files {
@@ -128,13 +137,17 @@ pub(super) fn stage(
             return Err(Error::Interrupted);
         }
         let is_used = module.has(&file.path) || !is_reserved(&file.path);
-        match if is_used { scratch::write(root, &file)? } else { Written::Taken } {
+        match if is_used { staged.parcel.add(&file)? } else { Written::Taken } {
             Written::Yes if file.path.extension().is_some_and(|extension| extension == "py") => {
-                staged.sources.push(root.join(file.path));
+                staged.sources.push(file.path);
             }
             Written::Yes => {}
             Written::Taken => staged.left_out.push(file.path.display().to_string()),
             Written::Unread => staged.unread.push(file.path.display().to_string()),
+        }
+        if staged.parcel.bytes() > most_bytes {
+            staged.excess = Some(format!("the files of the run exceed {most_bytes} bytes"));
+            return Ok(staged);
         }
     }
     Ok(staged)
@@ -146,15 +159,15 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
 
 fn test_files(tests: &Tests) -> Result<Tree, Error> {
     match tests {
-        Tests::Path(path) if path.is_dir() => scratch::tests_under(path).map_err(|error| match error {
+        Tests::Path(path) if path.is_dir() => tree::tests_under(path).map_err(|error| match error {
             NoTree::File(path, error) => Error::from((path, error)),
             NoTree::Excess(what) => Error::from((path.clone(), std::io::Error::other(what))),
         }),
         Tests::Path(path) => {
             let name = path.file_name().map(PathBuf::from).unwrap_or_default();
-            Ok(tree(vec![File { path: name, content: Content::CopyOf(path.clone()) }]))
+            Ok(tree_of(vec![File { path: name, content: Content::CopyOf(path.clone()) }]))
         }
-        Tests::Files(files) => Ok(tree(
+        Tests::Files(files) => Ok(tree_of(
             files
                 .iter()
                 .map(|(path, text)| File { path: path.clone(), content: Content::Bytes(text.clone().into()) })
@@ -166,7 +179,7 @@ fn test_files(tests: &Tests) -> Result<Tree, Error> {
 fn candidate_files(module: &Module, candidate: &Candidate, staged: &mut Staged) -> Result<Tree, NoTree> {
     match candidate {
         Candidate::Code(code) => {
-            Ok(tree(vec![File { path: module.file.clone(), content: Content::Bytes(code.clone()) }]))
+            Ok(tree_of(vec![File { path: module.file.clone(), content: Content::Bytes(code.clone()) }]))
         }
         Candidate::Files(files) => {
             let mut inner = Vec::new();
@@ -176,14 +189,14 @@ fn candidate_files(module: &Module, candidate: &Candidate, staged: &mut Staged) 
                     None => staged.outside.push(path.clone()),
                 }
             }
-            Ok(tree(inner))
+            Ok(tree_of(inner))
         }
-        Candidate::Workspace(path) if path.is_dir() => scratch::workspace_under(path),
-        Candidate::Workspace(path) => scratch::workspace_file(&module.file, path),
+        Candidate::Workspace(path) if path.is_dir() => tree::workspace_under(path),
+        Candidate::Workspace(path) => tree::workspace_file(&module.file, path),
     }
 }
 
-fn tree(files: Vec<File>) -> Tree {
+fn tree_of(files: Vec<File>) -> Tree {
     Tree { files, left_out: Vec::new() }
 }
 
@@ -210,16 +223,14 @@ mod tests {
         module: &str,
         candidate: &Candidate,
     ) -> (Staged, Vec<(String, String)>) {
-        let scratch = scratch::Scratch::new(&std::env::temp_dir()).unwrap();
-        let root = scratch.path().join("work");
         let tests = tests.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
-        let tests = Tests::of(tests).unwrap();
-        let staged = stage(&root, &tests, &Module::parse(module).unwrap(), candidate, &mut || false).unwrap();
-        let content = |file: File| {
-            let text = fs::read_to_string(root.join(&file.path)).unwrap();
-            (file.path.display().to_string(), text)
-        };
-        let found = scratch::tests_under(&root).unwrap().files.into_iter().map(content).collect();
+        let (tests, module) = (Tests::of(tests).unwrap(), Module::parse(module).unwrap());
+        let staged = stage(&tests, &module, candidate, 1 << 20, &mut || false).unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let entries = staged.parcel.entries().iter();
+        let mut found: Vec<_> =
+            entries.map(|entry| (entry.path.display().to_string(), text(&entry.body))).collect();
+        found.sort();
         (staged, found)
     }
 
@@ -279,6 +290,12 @@ mod tests {
         let candidate = Candidate::Workspace(workspace.path().to_owned());
         let (staged, _) = staged(&[("tests/test_a.py", "t")], "solution", &candidate);
         assert_eq!(staged.left_out, ["tests"]);
+    }
+
+    #[test]
+    fn a_candidate_without_end_is_refused() {
+        let candidate = Candidate::Code(vec![b'#'; (1 << 20) + 1]);
+        assert!(staged(&[], "solution", &candidate).0.excess.is_some());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use landlock::{
     RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
-use super::containment::LayerStatus;
+use crate::containment::LayerStatus;
 
 /// The newest interface whose rights are asked for; an older kernel enforces what it knows.
 const NEWEST: ABI = ABI::V7;

@@ -6,15 +6,15 @@
 
 use std::ffi::{CString, OsStr};
 use std::io::{self, Write};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde::{Deserialize, Serialize};
 
-use super::containment::{Containment, LayerStatus, NAMES};
 use super::{landlock, mount, process, rlimit, seccomp};
+use crate::containment::{Containment, LayerStatus, NAMES};
 
 use LayerStatus::{Enforced, Partial, Unavailable};
 
@@ -52,10 +52,16 @@ pub struct Plan {
     pub avoid: Vec<String>,
     /// The process that all this is for.
     pub owner: i32,
+    /// Whether the program takes over the control socket, as descriptor 3, and puts its children into groups of
+    /// their own, each closed by the filter in [`GROUP_FILTER`] where there is no process namespace.
+    pub keeps_control: bool,
 }
 
+/// The variable with a filter of system calls, in hexadecimal.
+pub const GROUP_FILTER: &str = "TESTGRAD_GROUP_FILTER";
+
 /// A launched program is found by its session, not by a mark; no process has this one.
-const NO_MARKER: &str = "\n";
+pub(super) const NO_MARKER: &str = "\n";
 
 /// Where the program writes.
 #[derive(Debug)]
@@ -233,14 +239,14 @@ impl Launcher {
         let layers = serde_json::to_string(&self.containment).map_err(io::Error::from);
         say(control, &format!("level {}", self.containment.level()));
         say(control, &format!("layers {}", layers.map_err(Failed::at("describing the sandbox"))?));
-        self.execute(&rooms)
+        self.execute(&rooms, control)
     }
 
     /// The root that the program sees, or the directories that it writes to without one.
     fn lay_out(&mut self) -> Result<Rooms, Failed> {
-        let at = |place: &Path, names: &[&str]| Rooms {
+        let at = |place: &Path, home: &str, names: &[&str]| Rooms {
             tmp: place.join("tmp"),
-            home: place.join("home"),
+            home: place.join(home),
             all: names.iter().map(|name| place.join(name)).collect(),
         };
         let Plan { place, readable, walls, .. } = &self.plan;
@@ -257,9 +263,9 @@ impl Launcher {
             };
             self.containment.set("mount", status, why);
             self.containment.set("scratch", Enforced, "a file system of this size in memory");
-            return Ok(at(Path::new("/"), &mount::WRITABLE));
+            return Ok(at(Path::new("/"), "box/home", &mount::WRITABLE));
         }
-        let rooms = at(place, &["work", "tmp", "home"]);
+        let rooms = at(place, "home", &["work", "tmp", "home"]);
         for path in &rooms.all {
             std::fs::create_dir(path).map_err(Failed::at(format!("creating {}", path.display())))?;
             if let Some(uid) = self.spare_uid() {
@@ -342,9 +348,13 @@ impl Launcher {
         };
         let mut filters = seccomp::filters(place).map_err(|error| failed(io::Error::other(error)))?;
         if !self.has(UnshareFlags::NEWPID) {
-            filters.push(
-                seccomp::group_filter(self.plan.owner).map_err(|error| failed(io::Error::other(error)))?,
-            );
+            let filter = seccomp::group_filter(&[self.plan.owner, std::process::id().cast_signed()])
+                .map_err(|error| failed(io::Error::other(error)))?;
+            if self.plan.keeps_control {
+                self.plan.env.push((GROUP_FILTER.to_owned(), seccomp::to_hex(&filter)));
+            } else {
+                filters.push(filter);
+            }
             self.containment.set("pid", Partial, "no namespace, but a process group that nobody can leave");
         }
         if !has_network {
@@ -361,7 +371,7 @@ impl Launcher {
         Ok(())
     }
 
-    fn execute(&self, rooms: &Rooms) -> Result<std::convert::Infallible, Failed> {
+    fn execute(&self, rooms: &Rooms, control: &OwnedFd) -> Result<std::convert::Infallible, Failed> {
         let text = |bytes: &[u8]| CString::new(bytes).map_err(io::Error::from);
         let argv: Result<Vec<CString>, _> = self.plan.argv.iter().map(|word| text(word.as_bytes())).collect();
         let in_sandbox = [("HOME", &rooms.home), ("TMPDIR", &rooms.tmp)];
@@ -378,6 +388,16 @@ impl Launcher {
             list.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()
         };
         let (argv_pointers, env_pointers) = (pointers(&argv), pointers(&env));
+        if self.plan.keeps_control {
+            // SAFETY: takes numbers only; what is closed as descriptor 3 nobody uses any more.
+            let kept = unsafe {
+                let above = libc::fcntl(control.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 4);
+                libc::dup2(above, 3)
+            };
+            if kept != 3 {
+                return Err(Failed::at("handing on the control socket")(io::Error::last_os_error()));
+            }
+        }
         if let Some(program) = argv.first() {
             // SAFETY: all strings and both null-terminated lists live until the call has failed.
             unsafe { libc::execve(program.as_ptr(), argv_pointers.as_ptr(), env_pointers.as_ptr()) };

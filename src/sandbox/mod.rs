@@ -11,28 +11,43 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-mod containment;
+#[cfg(target_os = "linux")]
+mod cgroup;
 mod descendants;
 #[cfg(target_os = "linux")]
 mod landlock;
 #[cfg(target_os = "linux")]
 mod launch;
+mod limits;
 #[cfg(target_os = "linux")]
 mod mount;
+#[cfg(target_os = "linux")]
+mod pool;
 mod process;
 #[cfg(target_os = "linux")]
 mod rlimit;
+mod scratch;
 #[cfg(target_os = "linux")]
 mod seccomp;
+mod stream;
+#[cfg(target_os = "linux")]
+mod usage;
+#[cfg(target_os = "linux")]
+mod worker;
 
-pub use containment::{Containment, Layer, LayerStatus};
 #[cfg(target_os = "linux")]
 pub use launch::{Plan, Walls, end, launch};
+pub use limits::Limits;
+#[cfg(target_os = "linux")]
+pub use pool::{Lease, close, idle};
 pub use process::run;
+pub(crate) use scratch::Scratch;
+#[cfg(target_os = "linux")]
+pub use worker::{Blueprint, Done, Job};
 
-/// What a program may use.
+/// What one run of an uncontained program may use.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct Bounds {
     /// Wall time.
     pub timeout: Duration,
     /// Bytes kept of each of standard output and standard error; the middle is left out.
@@ -43,7 +58,7 @@ pub struct Limits {
     pub file_bytes: u64,
 }
 
-impl Limits {
+impl Bounds {
     /// This wall time, and for the rest what honest programs do not reach.
     pub fn with_timeout(timeout: Duration) -> Self {
         Self { timeout, output_bytes: 64 << 10, report_bytes: 64 << 20, file_bytes: 256 << 20 }
@@ -62,18 +77,18 @@ pub struct Command {
     /// Its whole environment, but for one variable that marks its descendants.
     pub env: Vec<(OsString, OsString)>,
     /// What it may use.
-    pub limits: Limits,
+    pub bounds: Bounds,
 }
 
 /// What a watcher of a running program is told.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// One line of its report, without the line end.
-    Line(&'a [u8]),
-    /// A line of its report was longer than 1 MiB and is left out.
+    /// One line of its report, without the line end, and the time of the run that counts.
+    Line(&'a [u8], Duration),
+    /// A line of its report was longer than allowed and is left out.
     LongLine,
-    /// Some time has passed: at most 20 milliseconds since the last event.
-    Tick,
+    /// Some time has passed, at most 20 milliseconds since the last event; the time of the run that counts.
+    Tick(Duration),
 }
 
 /// How a program ended.
@@ -81,9 +96,13 @@ pub enum Event<'a> {
 pub enum End {
     /// By itself; `None` when somebody else took its exit status.
     Exited(Option<ExitStatus>),
-    /// Its wall time was used up.
+    /// Its time was used up.
     TimedOut,
-    /// Its report was longer than allowed.
+    /// Its processor time was used up.
+    OutOfCpu,
+    /// Its processes held more memory than allowed.
+    OutOfMemory,
+    /// Its report, or what it printed, was longer than allowed.
     Flooded,
     /// The watcher asked for it.
     Stopped,
@@ -115,6 +134,29 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A sandbox could not be built.
+    #[error("no sandbox could be built: {words}")]
+    Build {
+        /// The step and what the system said.
+        words: String,
+    },
+    /// The system refused a step of working with a warm worker.
+    #[error("a worker: {step}: {source}")]
+    Worker {
+        /// What was tried.
+        step: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A warm worker ended by no doing of ours, or did not start.
+    #[error("a worker was lost: {words}")]
+    Lost {
+        /// What is known of it.
+        words: String,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Cancelled,
     /// The system refused a step of watching it.
     #[error("{}: {step}: {source}", program.display())]
     Watch {

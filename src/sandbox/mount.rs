@@ -15,7 +15,7 @@ use super::launch::{Failed, Walls};
 const INODES: u64 = 20_000;
 
 /// Directories that the candidate may write to.
-pub(super) const WRITABLE: [&str; 4] = ["work", "tmp", "home", "dev/shm"];
+pub(super) const WRITABLE: [&str; 4] = ["box/work", "tmp", "box/home", "dev/shm"];
 
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
@@ -38,7 +38,9 @@ pub(super) fn own_root(
     let options = |text: String| std::ffi::CString::new(text).unwrap_or_default();
     mount("tmpfs", place, "tmpfs", quiet, options("mode=0755,size=4m,nr_inodes=4000".to_owned()).as_c_str())
         .map_err(|e| step("mounting", place)(e.into()))?;
-    for path in readable {
+    // What lies where the candidate writes is shown on top of that.
+    let (on_top, below): (Vec<_>, Vec<_>) = readable.iter().partition(|path| is_where_it_writes(path));
+    for path in below {
         show(place, path).map_err(step("showing", path))?;
     }
     let scratch = place.join(".scratch");
@@ -73,17 +75,25 @@ pub(super) fn own_root(
             symlink(target, place.join("dev").join(name))?;
         }
         std::fs::create_dir_all(place.join("etc"))?;
-        let users = format!("{USERS}candidate:x:{uid}:{uid}::/home:/bin/sh\n");
+        let users = format!("{USERS}candidate:x:{uid}:{uid}::/box/home:/bin/sh\n");
         write_new(&place.join("etc/passwd"), &users)?;
         write_new(&place.join("etc/group"), &format!("root:x:0:\ncandidate:x:{uid}:\n"))?;
         write_new(&place.join("etc/hosts"), "127.0.0.1 localhost\n::1 localhost\n")?;
         std::fs::create_dir_all(place.join("proc"))
     };
     prepare().map_err(step("filling", place))?;
+    for path in on_top {
+        show(place, path).map_err(step("showing", path))?;
+    }
     let has_proc =
         has_processes && mount("proc", place.join("proc"), "proc", quiet | MountFlags::NOEXEC, None).is_ok();
     enter(place).map_err(step("entering", place))?;
     Ok(has_proc)
+}
+
+fn is_where_it_writes(path: &Path) -> bool {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    WRITABLE.iter().any(|name| real.starts_with(Path::new("/").join(name)))
 }
 
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
@@ -167,5 +177,5 @@ fn enter(place: &Path) -> io::Result<()> {
     rustix::process::pivot_root(".", ".")?;
     unmount(".", UnmountFlags::DETACH)?;
     mount_remount("/", MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV, "")?;
-    std::env::set_current_dir("/work")
+    std::env::set_current_dir("/box/work")
 }

@@ -3,9 +3,7 @@
 //! Nothing here waits for the end of a pipe, since a descendant may hold it, and the child is reaped last, so
 //! that its number cannot mean another process while we signal it.
 
-use std::collections::VecDeque;
 use std::io;
-use std::ops::ControlFlow;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
@@ -20,6 +18,7 @@ use rustix::process::{
 };
 
 use super::descendants::{self, MARKER};
+use super::stream::{Kept, Lines};
 use super::{Command, End, Error, Event, Output, Watcher};
 
 const TICK: Duration = Duration::from_millis(20);
@@ -40,8 +39,8 @@ pub fn run(command: &Command, watch: &mut Watcher<'_>) -> Result<Output, Error> 
     running.is_reaped = true;
     Ok(Output {
         end: if matches!(end, End::Exited(_)) { End::Exited(status) } else { end },
-        stdout: running.stdout.to_text(),
-        stderr: running.stderr.to_text(),
+        stdout: running.stdout.take_text(),
+        stderr: running.stderr.take_text(),
         duration: running.started.elapsed(),
     })
 }
@@ -83,7 +82,7 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let parent = getpid();
-        let file_size = file_size(command.limits.file_bytes);
+        let file_size = file_size(command.bounds.file_bytes);
         let prepare = move || prepare_child(parent, file_size, &report_end);
         // SAFETY: `prepare` runs in the forked child before exec; it makes system calls on values copied
         // before the fork and neither allocates nor takes a lock.
@@ -96,11 +95,11 @@ impl Running {
             pid: Pid::from_child(&child),
             child,
             marker,
-            stdout: Kept::new(command.limits.output_bytes),
-            stderr: Kept::new(command.limits.output_bytes),
-            report: Lines::new(command.limits.report_bytes),
+            stdout: Kept::new(command.bounds.output_bytes),
+            stderr: Kept::new(command.bounds.output_bytes),
+            report: Lines::new(command.bounds.report_bytes, MAX_LINE_BYTES),
             started,
-            timeout: command.limits.timeout,
+            timeout: command.bounds.timeout,
             is_reaped: false,
         };
         running.stdout.pipe = pipes.0.map(OwnedFd::from);
@@ -125,7 +124,7 @@ impl Running {
             let exited = self.has_exited();
             self.stdout.read();
             self.stderr.read();
-            if self.report.read(watch).is_break() {
+            if self.report.read(watch, self.started.elapsed()).is_break() {
                 return Ok(End::Stopped);
             }
             if self.report.is_flooded() {
@@ -139,7 +138,7 @@ impl Running {
             }
             if now >= next_tick {
                 next_tick = now + TICK;
-                if watch(Event::Tick).is_break() {
+                if watch(Event::Tick(self.started.elapsed())).is_break() {
                     return Ok(End::Stopped);
                 }
             }
@@ -187,7 +186,7 @@ impl Running {
     fn drain(&mut self, watch: &mut Watcher<'_>) {
         self.stdout.read();
         self.stderr.read();
-        let _ = self.report.read(watch);
+        let _ = self.report.read(watch, self.started.elapsed());
     }
 }
 
@@ -250,123 +249,15 @@ fn exit_descriptor(pid: Pid) -> Option<OwnedFd> {
     }
 }
 
-/// Reads what there is, at most a few pipes full; `false` once the pipe has ended.
-fn read_some(pipe: &OwnedFd, mut take: impl FnMut(&[u8])) -> bool {
-    let mut buffer = [0_u8; 64 << 10];
-    for _ in 0..32 {
-        match rustix::io::read(pipe, &mut buffer) {
-            Ok(0) => return false,
-            Ok(count) => take(buffer.get(..count).unwrap_or_default()),
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return true,
-            Err(_) => return false,
-        }
-    }
-    true
-}
-
-/// The beginning and the end of a stream.
-struct Kept {
-    pipe: Option<OwnedFd>,
-    half: usize,
-    head: Vec<u8>,
-    tail: VecDeque<u8>,
-    left_out: u64,
-}
-
-impl Kept {
-    fn new(bytes: usize) -> Self {
-        Self { pipe: None, half: bytes / 2, head: Vec::new(), tail: VecDeque::new(), left_out: 0 }
-    }
-
-    fn read(&mut self) {
-        if let Some(pipe) = self.pipe.take()
-            && read_some(&pipe, |bytes| self.keep(bytes))
-        {
-            self.pipe = Some(pipe);
-        }
-    }
-
-    fn keep(&mut self, bytes: &[u8]) {
-        let (head, rest) = bytes.split_at(bytes.len().min(self.half - self.head.len()));
-        self.head.extend_from_slice(head);
-        let fits = rest.len().min(self.half);
-        let overflow = (self.tail.len() + fits).saturating_sub(self.half);
-        self.tail.drain(..overflow);
-        self.tail.extend(rest.get(rest.len() - fits..).unwrap_or_default());
-        self.left_out += (overflow + rest.len() - fits) as u64;
-    }
-
-    fn to_text(&self) -> String {
-        let mut bytes = self.head.clone();
-        if self.left_out > 0 {
-            bytes.extend_from_slice(format!("\n... {} bytes left out ...\n", self.left_out).as_bytes());
-        }
-        bytes.extend(&self.tail);
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-}
-
-/// A stream of lines, up to so many bytes.
-struct Lines {
-    pipe: Option<OwnedFd>,
-    unfinished: Vec<u8>,
-    /// The unfinished line is longer than any may be.
-    is_long: bool,
-    /// Bytes that may still come; `None` once more have come.
-    room: Option<usize>,
-}
-
-impl Lines {
-    fn new(bytes: usize) -> Self {
-        Self { pipe: None, unfinished: Vec::new(), is_long: false, room: Some(bytes) }
-    }
-
-    fn is_flooded(&self) -> bool {
-        self.room.is_none()
-    }
-
-    /// Tells of all lines that have come, also when the watcher has had enough.
-    fn read(&mut self, watch: &mut Watcher<'_>) -> ControlFlow<()> {
-        let mut flow = ControlFlow::Continue(());
-        if let Some(pipe) = self.pipe.take()
-            && read_some(&pipe, |bytes| {
-                self.room = self.room.and_then(|room| room.checked_sub(bytes.len()));
-                if self.room.is_none() {
-                    self.unfinished = Vec::new();
-                    return;
-                }
-                for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-                    self.is_long |= self.unfinished.len() + piece.len() > MAX_LINE_BYTES;
-                    if !self.is_long {
-                        self.unfinished.extend_from_slice(piece);
-                    }
-                    if piece.ends_with(b"\n") {
-                        let line = std::mem::take(&mut self.unfinished);
-                        let event = match std::mem::take(&mut self.is_long) {
-                            true => Event::LongLine,
-                            false => Event::Line(line.trim_ascii_end()),
-                        };
-                        if watch(event).is_break() {
-                            flow = ControlFlow::Break(());
-                        }
-                    }
-                }
-            })
-        {
-            self.pipe = Some(pipe);
-        }
-        flow
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
     use std::process::Command as Plain;
 
+    use std::ops::ControlFlow;
+
     use super::*;
-    use crate::sandbox::Limits;
+    use crate::sandbox::Bounds;
 
     fn shell(script: &str, timeout_ms: u64) -> Command {
         Command {
@@ -374,14 +265,14 @@ mod tests {
             args: vec!["-c".into(), script.into()], // the descriptor's number becomes $0
             directory: PathBuf::from("/"),
             env: vec![("PATH".into(), "/usr/bin:/bin".into())],
-            limits: Limits::with_timeout(Duration::from_millis(timeout_ms)),
+            bounds: Bounds::with_timeout(Duration::from_millis(timeout_ms)),
         }
     }
 
     fn lines(command: &Command) -> (Output, Vec<String>) {
         let mut lines = Vec::new();
         let output = run(command, &mut |event| {
-            if let Event::Line(line) = event {
+            if let Event::Line(line, _) = event {
                 lines.push(String::from_utf8_lossy(line).into_owned());
             }
             ControlFlow::Continue(())
@@ -474,7 +365,7 @@ mod tests {
     #[test]
     fn a_report_that_is_too_long_ends_the_program() {
         let mut command = shell("eval \"/usr/bin/yes >/dev/fd/$0\"", 20_000);
-        command.limits.report_bytes = 100_000;
+        command.bounds.report_bytes = 100_000;
         let (output, lines) = lines(&command);
         assert_eq!(output.end, End::Flooded);
         assert!(lines.len() <= 50_000, "{}", lines.len());
@@ -487,9 +378,9 @@ mod tests {
         let mut heard = Vec::new();
         run(&shell(script, 20_000), &mut |event| {
             match event {
-                Event::Line(line) => heard.push(String::from_utf8_lossy(line).into_owned()),
+                Event::Line(line, _) => heard.push(String::from_utf8_lossy(line).into_owned()),
                 Event::LongLine => heard.push("too long".to_owned()),
-                Event::Tick => {}
+                Event::Tick(_) => {}
             }
             ControlFlow::Continue(())
         })
@@ -517,7 +408,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut command =
             shell(&format!("/usr/bin/head -c 5000000 /dev/zero > {}", file.path().display()), 5000);
-        command.limits.file_bytes = 1_000_000;
+        command.bounds.file_bytes = 1_000_000;
         lines(&command);
         assert_eq!(file.path().metadata().unwrap().len(), 1_000_000);
     }

@@ -140,12 +140,14 @@ pub(super) fn filters(place: Place) -> Result<Vec<BpfProgram>, seccompiler::Back
 }
 
 /// The filter that keeps every descendant in its process group, where there is no process namespace to end them
-/// by, and its signals away from `owner`.
-pub(super) fn group_filter(owner: i32) -> Result<BpfProgram, seccompiler::BackendError> {
+/// by, and its signals away from some processes.
+pub(super) fn group_filter(spared: &[i32]) -> Result<BpfProgram, seccompiler::BackendError> {
     let mut refused = BTreeMap::from([(libc::SYS_setsid, Vec::new()), (libc::SYS_setpgid, Vec::new())]);
     // -1 means all processes of the user.
-    let targets = [-1, owner, -owner]
-        .into_iter()
+    let targets = spared
+        .iter()
+        .flat_map(|pid| [*pid, -*pid])
+        .chain([-1])
         .map(|target: i32| rule(&[(0, SeccompCmpOp::Eq, u64::from(target.cast_unsigned()))]))
         .collect::<Result<Vec<_>, _>>()?;
     for call in
@@ -154,6 +156,16 @@ pub(super) fn group_filter(owner: i32) -> Result<BpfProgram, seccompiler::Backen
         refused.insert(call, targets.clone());
     }
     program(refused, libc::EPERM)
+}
+
+/// A filter as the bytes that prctl(2) takes, in hexadecimal.
+pub(super) fn to_hex(filter: &BpfProgram) -> String {
+    let bytes = filter.iter().flat_map(|step| {
+        let [a, b] = step.code.to_ne_bytes();
+        let [c, d, e, f] = step.k.to_ne_bytes();
+        [a, b, step.jt, step.jf, c, d, e, f]
+    });
+    bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// All conditions of one rule hold together; arguments are compared as 32 bits.

@@ -1,26 +1,19 @@
-//! A fresh private directory for one run: made, filled with tests and candidate, and removed whatever is in
-//! it.
+//! The files that a run begins with: those of the tests, those of the candidate, packed to be laid out.
 //!
 //! Links of a candidate are never followed out of what is copied; those of the tests, which are the user's own,
-//! are. None is followed when the directory is removed.
+//! are.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::Permissions;
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::collections::HashMap;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, chmodat, fstat, openat, statat, unlinkat};
+use rustix::fs::OFlags;
 
 /// Directories of tools, which are never copied; virtual environments are not either.
 const TOOL_DIRECTORIES: [&str; 6] =
     [".git", ".mypy_cache", ".pytest_cache", ".ruff_cache", "__pycache__", "node_modules"];
-
-const DIRECTORY: OFlags =
-    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// A file of a tree: its path inside, and where its bytes are.
 #[derive(Clone, Debug)]
@@ -69,47 +62,11 @@ pub(super) enum NoTree {
 /// How much a candidate may bring.
 const MAX_BYTES: u64 = 1 << 30;
 const MAX_ENTRIES: usize = 20_000;
+/// As long as file systems allow.
+const MAX_NAME_BYTES: usize = 255;
+const MAX_PATH_BYTES: usize = 4000;
 /// Tests are the user's own; this ends links that lead into the whole disk.
 const MAX_TEST_ENTRIES: usize = 1_000_000;
-
-/// The directory of one run; removed with the value.
-#[derive(Debug)]
-pub(super) struct Scratch {
-    path: PathBuf,
-    is_removed: bool,
-}
-
-impl Scratch {
-    /// A new directory in `place` that only this user can enter.
-    pub(super) fn new(place: &Path) -> Result<Self, (PathBuf, io::Error)> {
-        loop {
-            let path = place.join(format!("testgrad-{:016x}", RandomState::new().build_hasher().finish()));
-            match std::fs::DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self { path, is_removed: false }),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err((path, error)),
-            }
-        }
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Removes it with all that is in it.
-    pub(super) fn remove(mut self) -> io::Result<()> {
-        self.is_removed = true;
-        remove_tree(&self.path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if !self.is_removed {
-            let _ = remove_tree(&self.path);
-        }
-    }
-}
 
 /// A relative path that stays inside; `None` for any other.
 pub(super) fn inside(path: &str) -> Option<PathBuf> {
@@ -240,43 +197,79 @@ fn is_of_tools(path: &Path) -> bool {
         || path.join("pyvenv.cfg").exists()
 }
 
-/// Writes a file where nothing is yet.
-pub(super) fn write(root: &Path, file: &File) -> Result<Written, (PathBuf, io::Error)> {
-    let path = root.join(&file.path);
-    let source = match &file.content {
-        Content::CopyOf(source) => {
-            Some((std::fs::File::open(source).map_err(|error| (source.clone(), error))?, u64::MAX))
+/// The files of one run, packed to be laid out inside the sandbox.
+#[derive(Debug, Default)]
+pub(super) struct Parcel {
+    entries: Vec<Entry>,
+    /// Every path that is taken, and whether it is a directory.
+    taken: HashMap<PathBuf, bool>,
+    bytes: u64,
+}
+
+/// One file or link.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Entry {
+    /// Where it is to be.
+    pub(super) path: PathBuf,
+    /// Its permissions; `None` for a link.
+    pub(super) mode: Option<u32>,
+    /// Its bytes, or where the link leads.
+    pub(super) body: Vec<u8>,
+}
+
+impl Parcel {
+    /// Packs a file where nothing is yet.
+    pub(super) fn add(&mut self, file: &File) -> Result<Written, (PathBuf, io::Error)> {
+        if !self.is_free(&file.path) {
+            return Ok(Written::Taken);
         }
-        Content::FirstOf(bytes, source) => match open(source) {
-            Ok(source) => Some((source, *bytes)),
-            Err(_) => return Ok(Written::Unread),
-        },
-        Content::Bytes(_) | Content::LinkTo(_) => None,
-    };
-    let write = || match (&file.content, source) {
-        (Content::Bytes(bytes), _) => create(&path)?.write_all(bytes),
-        (Content::LinkTo(target), _) => std::os::unix::fs::symlink(target, &path),
-        (_, Some((source, bytes))) => {
-            let mode = source.metadata()?.permissions().mode() & 0o777;
-            let mut copy = create(&path)?;
-            io::copy(&mut source.take(bytes), &mut copy)?;
-            copy.set_permissions(Permissions::from_mode(mode))
+        let (mode, body) = match &file.content {
+            Content::Bytes(bytes) => (Some(0o644), bytes.clone()),
+            Content::LinkTo(target) => (None, target.as_os_str().as_bytes().to_vec()),
+            Content::CopyOf(source) => std::fs::File::open(source)
+                .and_then(|file| copy(file, u64::MAX))
+                .map_err(|error| (source.clone(), error))?,
+            Content::FirstOf(bytes, source) => match open(source).and_then(|file| copy(file, *bytes)) {
+                Ok(copy) => copy,
+                Err(_) => return Ok(Written::Unread),
+            },
+        };
+        for above in file.path.ancestors().skip(1) {
+            self.taken.insert(above.to_owned(), true);
         }
-        (_, None) => Ok(()),
-    };
-    match path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| write()) {
-        Ok(()) => Ok(Written::Yes),
-        Err(error) => match error.kind() {
-            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => {
-                Ok(Written::Taken)
-            }
-            _ => Err((path, error)),
-        },
+        self.taken.insert(file.path.clone(), false);
+        self.bytes += body.len() as u64;
+        self.entries.push(Entry { path: file.path.clone(), mode, body });
+        Ok(Written::Yes)
+    }
+
+    fn is_free(&self, path: &Path) -> bool {
+        !self.taken.contains_key(path)
+            && path
+                .ancestors()
+                .skip(1)
+                .all(|above| self.taken.get(above).is_none_or(|is_directory| *is_directory))
+            && path.iter().all(|name| name.len() <= MAX_NAME_BYTES)
+            && path.as_os_str().len() <= MAX_PATH_BYTES
+    }
+
+    /// All of it, in the order in which it was packed.
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// How much it is.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
     }
 }
 
-fn create(path: &Path) -> io::Result<std::fs::File> {
-    std::fs::OpenOptions::new().write(true).create_new(true).open(path)
+/// Permissions and bytes of an open file.
+fn copy(file: std::fs::File, bytes: u64) -> io::Result<(Option<u32>, Vec<u8>)> {
+    let mode = file.metadata()?.permissions().mode() & 0o777;
+    let mut body = Vec::new();
+    file.take(bytes).read_to_end(&mut body)?;
+    Ok((Some(mode), body))
 }
 
 /// Opens a file of the candidate, which may have become a link or a pipe meanwhile.
@@ -289,80 +282,6 @@ fn open(path: &Path) -> io::Result<std::fs::File> {
     }
 }
 
-/// Removes a tree of any depth, also one whose directories were made unreadable.
-///
-/// One directory is open at a time; the way back up is checked, so that a directory moved meanwhile leads
-/// nowhere.
-fn remove_tree(root: &Path) -> io::Result<()> {
-    let mut open = open_directory(CWD, root.as_os_str())?;
-    let mut levels = vec![Level::clear(&open, OsString::new())?];
-    while let Some(level) = levels.last_mut() {
-        if let Some(name) = level.directories.pop() {
-            open = open_directory(&open, &name)?;
-            levels.push(Level::clear(&open, name)?);
-            continue;
-        }
-        let name = std::mem::take(&mut level.name);
-        levels.pop();
-        let Some(above) = levels.last() else { break };
-        open = openat(&open, "..", DIRECTORY, Mode::empty())?;
-        if !is_same(&fstat(&open)?, &above.about) {
-            return Err(io::Error::other("a directory was moved while it was being removed"));
-        }
-        unlinkat(&open, &name, AtFlags::REMOVEDIR)?;
-    }
-    Ok(unlinkat(CWD, root, AtFlags::REMOVEDIR)?)
-}
-
-/// A directory on the way down, with only directories left in it.
-struct Level {
-    name: OsString,
-    about: Stat,
-    directories: Vec<OsString>,
-}
-
-impl Level {
-    /// Removes all but the directories.
-    fn clear(directory: &OwnedFd, name: OsString) -> io::Result<Self> {
-        let (directories, others): (Vec<_>, Vec<_>) =
-            entries(directory)?.into_iter().partition(|(_, kind)| *kind == FileType::Directory);
-        for (other, _) in others {
-            unlinkat(directory, other, AtFlags::empty())?;
-        }
-        let directories = directories.into_iter().map(|(name, _)| name).collect();
-        Ok(Self { name, about: fstat(directory)?, directories })
-    }
-}
-
-/// Whether two looks saw one directory; the types of the numbers differ from system to system.
-fn is_same(a: &Stat, b: &Stat) -> bool {
-    a.st_dev == b.st_dev && a.st_ino == b.st_ino
-}
-
-fn open_directory(place: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
-    chmodat(&place, name, Mode::RWXU, AtFlags::empty())?;
-    Ok(openat(&place, name, DIRECTORY, Mode::empty())?)
-}
-
-fn entries(directory: &OwnedFd) -> io::Result<Vec<(OsString, FileType)>> {
-    let mut entries = Vec::new();
-    for entry in Dir::read_from(directory)? {
-        let entry = entry?;
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if name == "." || name == ".." {
-            continue;
-        }
-        let kind = match entry.file_type() {
-            FileType::Unknown => {
-                FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode)
-            }
-            kind => kind,
-        };
-        entries.push((name.to_owned(), kind));
-    }
-    Ok(entries)
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -370,47 +289,9 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_tree_made_to_resist_is_removed_and_nothing_else() {
-        let outside = tempfile::tempdir().unwrap();
-        fs::write(outside.path().join("kept"), "x").unwrap();
-        let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
-        let root = scratch.path().to_owned();
-        fs::create_dir_all(root.join("a/b")).unwrap();
-        fs::write(root.join("a/b/file"), "x").unwrap();
-        symlink(outside.path(), root.join("a/link")).unwrap();
-        fs::set_permissions(root.join("a/b"), Permissions::from_mode(0o000)).unwrap();
-        fs::set_permissions(root.join("a"), Permissions::from_mode(0o500)).unwrap();
-        fs::set_permissions(&root, Permissions::from_mode(0o500)).unwrap();
-        scratch.remove().unwrap();
-        assert!(!root.exists());
-        assert!(outside.path().join("kept").exists());
-    }
-
-    #[test]
-    fn a_tree_deeper_than_any_path_is_removed() {
-        let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
-        let root = scratch.path().to_owned();
-        let mut place = open_directory(CWD, root.as_os_str()).unwrap();
-        let name = "deep".repeat(50);
-        for _ in 0..30 {
-            rustix::fs::mkdirat(&place, &name, Mode::RWXU).unwrap();
-            place = open_directory(&place, OsStr::new(&name)).unwrap();
-        }
-        scratch.remove().unwrap();
-        assert!(!root.exists());
-    }
-
-    #[test]
-    fn a_dropped_directory_is_removed() {
-        let root = Scratch::new(&std::env::temp_dir()).unwrap().path().to_owned();
-        assert!(!root.exists());
-    }
-
-    #[test]
-    fn only_its_owner_can_enter_it() {
-        let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
-        assert_eq!(scratch.path().metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    fn pack(parcel: &mut Parcel, path: &str, text: &str) -> Written {
+        let content = Content::Bytes(text.into());
+        parcel.add(&File { path: path.into(), content }).unwrap()
     }
 
     #[test]
@@ -467,19 +348,6 @@ mod tests {
         assert!(matches!(workspace_under(place.path()), Err(NoTree::Excess(_))));
     }
 
-    #[test]
-    fn what_is_no_file_any_more_is_not_waited_for() {
-        let place = tempfile::tempdir().unwrap();
-        let pipe = place.path().join("pipe");
-        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        let link = place.path().join("link");
-        symlink("/etc/passwd", &link).unwrap();
-        for (name, source) in [("a", pipe), ("b", link)] {
-            let file = File { path: name.into(), content: Content::FirstOf(10, source) };
-            assert_eq!(write(place.path(), &file).unwrap(), Written::Unread);
-        }
-    }
-
     fn paths(tree: &Tree) -> Vec<&str> {
         tree.files.iter().map(|file| file.path.to_str().unwrap()).collect()
     }
@@ -497,14 +365,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_file_any_more_is_not_waited_for() {
+        let place = tempfile::tempdir().unwrap();
+        let pipe = place.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let link = place.path().join("link");
+        symlink("/etc/passwd", &link).unwrap();
+        for (name, source) in [("a", pipe), ("b", link)] {
+            let file = File { path: name.into(), content: Content::FirstOf(10, source) };
+            assert_eq!(Parcel::default().add(&file).unwrap(), Written::Unread);
+        }
+    }
+
+    #[test]
     fn what_is_there_is_not_written_over() {
-        let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
-        let file = |path: &str, text: &str| File { path: path.into(), content: Content::Bytes(text.into()) };
-        let written = |path: &str, text: &str| write(scratch.path(), &file(path, text)).unwrap();
-        assert_eq!(written("a/x.py", "first"), Written::Yes);
-        assert_eq!(written("a/x.py", "second"), Written::Taken);
-        assert_eq!(written("a/x.py/y.py", "third"), Written::Taken);
-        assert_eq!(written(&"long".repeat(100), "fourth"), Written::Taken);
-        assert_eq!(fs::read_to_string(scratch.path().join("a/x.py")).unwrap(), "first");
+        let mut parcel = Parcel::default();
+        assert_eq!(pack(&mut parcel, "a/x.py", "first"), Written::Yes);
+        assert_eq!(pack(&mut parcel, "a/x.py", "second"), Written::Taken);
+        assert_eq!(pack(&mut parcel, "a/x.py/y.py", "third"), Written::Taken);
+        assert_eq!(pack(&mut parcel, "a", "fourth"), Written::Taken);
+        assert_eq!(pack(&mut parcel, &"long".repeat(100), "fifth"), Written::Taken);
+        let kept: Vec<_> = parcel.entries().iter().map(|entry| entry.body.as_slice()).collect();
+        assert_eq!(kept, [b"first"]);
+    }
+
+    #[test]
+    fn nothing_is_laid_behind_a_link() {
+        let mut parcel = Parcel::default();
+        let link = File { path: "link".into(), content: Content::LinkTo("real".into()) };
+        assert_eq!(parcel.add(&link).unwrap(), Written::Yes);
+        assert_eq!(pack(&mut parcel, "link/x.py", "x"), Written::Taken);
     }
 }

@@ -15,6 +15,7 @@ pub enum LayerStatus {
 }
 
 /// One mechanism of containment and what became of it.
+#[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, from_py_object, module = "testgrad.sandbox"))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Layer {
     /// Its name, one of [`NAMES`].
@@ -44,13 +45,39 @@ pub const NAMES: [&str; 14] = [
 ];
 
 /// What really held a run: the mechanisms, in the order of [`NAMES`].
+#[cfg_attr(feature = "python", pyo3::pyclass(frozen, eq, hash, from_py_object, module = "testgrad.sandbox"))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Containment {
     layers: Vec<Layer>,
 }
 
+impl LayerStatus {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Enforced => "enforced",
+            Self::Partial => "partial",
+            Self::Unavailable => "unavailable",
+        }
+    }
+
+    /// The one of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Enforced, Self::Partial, Self::Unavailable].into_iter().find(|status| status.as_str() == name)
+    }
+}
+
 impl Containment {
+    /// These mechanisms.
+    pub fn of(layers: Vec<Layer>) -> Self {
+        let mut containment = Self::default();
+        for Layer { name, status, reason } in layers {
+            containment.set(&name, status, reason);
+        }
+        containment
+    }
+
     /// The mechanisms.
     pub fn layers(&self) -> &[Layer] {
         &self.layers

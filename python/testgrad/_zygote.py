@@ -1,0 +1,379 @@
+"""The inside of a warm worker: an interpreter that forks a child for each job and ends all it started.
+
+Started by `src/sandbox/worker.rs`, already contained, as `python _zygote.py SETTINGS` with its
+control socket as descriptor 3. It loads what jobs need once, so that a job costs a fork. Nothing of a
+job is read here: the child does that, on a socket of its own. Standard library only, Python 3.8 or
+later.
+
+On the control socket come `run`, with four descriptors (standard input, output, error, and the
+socket of the job), and `kill`; `ended STATUS CPU_US RSS_KIB CLEAN` goes back for every job once the
+child and all that it started are gone.
+"""
+
+from __future__ import annotations
+
+import sys
+
+if __name__ == "__main__":
+    # The package's own modules must not be importable by their bare names.
+    del sys.path[0]
+
+import array
+import ctypes
+import errno
+import gc
+import importlib
+import json
+import os
+import random
+import resource
+import select
+import shutil
+import signal
+import socket
+import stat
+import struct
+from contextlib import suppress
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any, NoReturn
+
+CONTROL = 3
+# What most programs import; loaded once, here.
+USUAL = (
+    "atexit bisect calendar cmath collections copy datetime decimal enum fractions functools heapq "
+    "io itertools math numbers operator queue random re statistics string textwrap threading time "
+    "traceback typing dataclasses abc warnings linecache tokenize hashlib contextlib unittest.mock"
+)
+# Of a file system of its own; see src/sandbox/mount.rs.
+OWN_HOME = "/box/home"
+MOST_LEFT = 500
+DEEPEST = 20
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER = 1, 4, 22, 36
+SECCOMP_MODE_FILTER = 2
+
+
+class Kernel:
+    """The calls that Python has no names for."""
+
+    def __init__(self) -> None:
+        self._prctl = ctypes.CDLL(None, use_errno=True).prctl
+        text = os.environ.pop("TESTGRAD_GROUP_FILTER", "")
+        steps = bytes.fromhex(text)
+        self._steps = ctypes.create_string_buffer(steps, len(steps))
+        self._filter = ctypes.create_string_buffer(
+            struct.pack("HxxxxxxP", len(steps) // 8, ctypes.addressof(self._steps))
+        )
+        self.has_filter = bool(steps)
+
+    def set(self, option: int, value: Any, what: Any = 0) -> None:
+        """Call prctl(2); refused means that a promise cannot be kept, so nothing goes on then."""
+        if self._prctl(option, value, what, 0, 0) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, f"prctl({option}): {os.strerror(number)}")
+
+    def stay_in_group(self) -> None:
+        """Never leave the process group again, nor does anything started from here."""
+        self.set(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(self._filter))
+
+
+class Zygote:
+    """Serves one job after the other."""
+
+    def __init__(self, modules: Any) -> None:
+        self.modules = modules
+        self.kernel = Kernel()
+        self.is_first = os.getpid() == 1  # of a process namespace of its own
+        self.control = socket.socket(fileno=CONTROL)
+        self.child = 0
+        self.cpu_us = self.rss_kib = self.status = 0
+        rooms = [os.getcwd(), os.environ["TMPDIR"], os.environ["HOME"]]  # noqa: PTH109
+        if os.environ["HOME"] == OWN_HOME:
+            rooms.append("/dev/shm")
+        self.rooms = [(Path(path), set(os.listdir(path))) for path in rooms]  # noqa: PTH208
+        self.wakeup, wakeup_end = os.pipe()
+        for end in (self.wakeup, wakeup_end):
+            os.set_blocking(end, False)
+        self.wakeup_end = wakeup_end
+
+    def serve(self) -> None:
+        """Do jobs until the owner is gone."""
+        # Children cannot look into this process or take its descriptors.
+        self.kernel.set(PR_SET_DUMPABLE, 0)
+        self.kernel.set(PR_SET_CHILD_SUBREAPER, 1)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        if not self.is_first:
+            # When it must not end before what it started has.
+            signal.signal(signal.SIGTERM, lambda *_: self.leave())
+            self.kernel.set(PR_SET_PDEATHSIG, signal.SIGTERM)
+            if not self.kernel.has_filter:
+                raise RuntimeError("there is neither a process namespace nor a filter for groups")
+        signal.set_wakeup_fd(self.wakeup_end, warn_on_full_buffer=False)
+        poll = select.poll()
+        poll.register(self.control, select.POLLIN)
+        poll.register(self.wakeup, select.POLLIN)
+        gc.collect()
+        gc.freeze()
+        self.control.send(b"ready " + json.dumps(self.modules.greeting()).encode())
+        while True:
+            for descriptor, _ in poll.poll():
+                if descriptor == self.wakeup:
+                    with suppress(BlockingIOError):
+                        os.read(self.wakeup, 4096)
+                    self.reap()
+                else:
+                    self.hear()
+
+    def hear(self) -> None:
+        descriptors = array.array("i")
+        message, ancillary, _, _ = self.control.recvmsg(64, socket.CMSG_LEN(4 * descriptors.itemsize))
+        for level, kind, data in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+        if message == b"run":
+            self.start(list(descriptors))
+        elif message == b"kill":
+            if self.child:
+                self.finish()
+        elif not message:
+            self.leave()
+
+    def start(self, descriptors: list[int]) -> None:
+        self.cpu_us = self.rss_kib = self.status = 0
+        child = os.fork()
+        if child == 0:
+            self.become_job(descriptors)
+        self.child = child
+        if not self.is_first:
+            with suppress(OSError):  # the child does it too; whoever is first
+                os.setpgid(child, child)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    def become_job(self, descriptors: list[int]) -> NoReturn:
+        """What the child does; no exception of it comes back into the loop."""
+        status = 70
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            if self.is_first:
+                os.setsid()
+            else:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                self.kernel.set(PR_SET_PDEATHSIG, signal.SIGKILL)
+                os.setpgid(0, 0)
+                self.kernel.stay_in_group()
+            self.kernel.set(PR_SET_DUMPABLE, 1)
+            with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
+                file.write("1000")
+            for descriptor in range(3):
+                os.dup2(descriptors[descriptor], descriptor)
+            # A high number survives programs that close or reuse the low ones.
+            limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+            job = os.dup(descriptors[3]) if limit < 64 else _duplicate(descriptors[3], limit - 16)
+            self.control.detach()
+            os.closerange(3, job)
+            os.closerange(job + 1, limit)
+            gc.enable()
+            status = self.modules.do(socket.socket(fileno=job))
+        except BaseException:  # noqa: BLE001
+            with suppress(BaseException):
+                import traceback
+
+                os.write(2, traceback.format_exc().encode("utf-8", "backslashreplace"))
+        finally:
+            os._exit(status)
+
+    def reap(self) -> None:
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+            self.account(usage)
+            if pid == self.child:
+                self.status = status
+                self.finish()
+
+    def account(self, usage: resource.struct_rusage) -> None:
+        self.cpu_us += int((usage.ru_utime + usage.ru_stime) * 1e6)
+        self.rss_kib = max(self.rss_kib, usage.ru_maxrss)
+
+    def finish(self) -> None:
+        """End all that is left of the job, and say so."""
+        self.end_all()
+        child, self.child = self.child, 0
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, 0)
+            except ChildProcessError:
+                break
+            self.account(usage)
+            if pid == child:
+                self.status = status
+        clean = all([tidy(path, kept) for path, kept in self.rooms])
+        message = f"ended {self.status} {self.cpu_us} {self.rss_kib} {int(clean)}"
+        self.control.send(message.encode())
+
+    def end_all(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            if self.is_first:
+                os.kill(-1, signal.SIGKILL)
+            elif self.child:
+                os.killpg(self.child, signal.SIGKILL)
+
+    def leave(self) -> NoReturn:
+        self.end_all()
+        os._exit(0)
+
+
+def _duplicate(descriptor: int, lowest: int) -> int:
+    import fcntl
+
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
+
+
+def tidy(room: Path, kept: set[str]) -> bool:
+    """Empty a directory that a job could write to; false when that is left to be done.
+
+    What takes long is left: then the whole worker goes, and its file system with it.
+    """
+    try:
+        about = os.stat(room)
+        if stat.S_IMODE(about.st_mode) != 0o700:
+            os.chmod(room, 0o700)
+        if kept:
+            return False  # something is shown in there
+        with os.scandir(room) as entries:
+            names = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        if not names:
+            return True
+        if len(names) > MOST_LEFT or _is_deep(room):
+            return False
+        for path, is_directory in names:
+            if is_directory:
+                shutil.rmtree(path)
+            else:
+                os.unlink(path)
+    except OSError:
+        return False
+    return True
+
+
+def _is_deep(room: Path) -> bool:
+    """Whether there is more in it than is removed in a moment."""
+    count = 0
+    for path, directories, files in os.walk(room):
+        count += len(directories) + len(files)
+        if count > MOST_LEFT or path.count("/") > DEEPEST:
+            return True
+    return False
+
+
+class Modules:
+    """What jobs need, loaded once: the files of this package that do them, by the kind of job."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.missing = ""
+        self.message = ""
+        for name in USUAL.split():
+            with suppress(ImportError):
+                importlib.import_module(name)
+        self.kinds = {kind: load(path) for kind, path in settings["jobs"].items()}
+        self.seed = settings.get("seed")
+        try:
+            for name in settings["preload"]:
+                importlib.import_module(name)
+            for module in self.kinds.values():
+                module.prepare(settings)
+        except ImportError as error:
+            self.missing = str(getattr(error, "name", None) or "")
+            self.message = str(error)
+        gc.disable()
+
+    def greeting(self) -> dict[str, Any]:
+        version = ".".join(map(str, sys.version_info[:3]))
+        return {"python": version, "missing": self.missing, "message": self.message}
+
+    def do(self, job: socket.socket) -> int:
+        """Read the request and do it; the exit code of the child."""
+        size, count = struct.unpack("=II", receive(job, 8))
+        request = json.loads(receive(job, size))
+        blobs = receive(job, count)
+        if self.seed is not None:
+            random.seed(self.seed)
+        return int(self.kinds[request["kind"]].do(request, blobs, job))
+
+
+def receive(job: socket.socket, count: int) -> bytes:
+    """Exactly so many bytes."""
+    data = bytearray(count)
+    view = memoryview(data)
+    while view:
+        got = job.recv_into(view)
+        if got == 0:
+            raise EOFError("the request of the job is cut")
+        view = view[got:]
+    return bytes(data)
+
+
+def load(path: str) -> Any:
+    """A file of this package as a module under a name that nobody imports."""
+    name = f"_testgrad{Path(path).stem}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} cannot be loaded")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def lay_out(files: list[list[Any]], blobs: bytes) -> None:
+    """Write the files of a job into the current directory.
+
+    Args:
+        files: For each, its path's length and its body's in `blobs`, and its permissions, None for a
+            link.
+    """
+    at = 0
+    made = {b""}
+    for path_size, body_size, mode in files:
+        path = blobs[at : at + path_size]
+        body = blobs[at + path_size : at + path_size + body_size]
+        at += path_size + body_size
+        above = os.path.dirname(path)  # noqa: PTH120
+        if above not in made:
+            os.makedirs(above, exist_ok=True)  # noqa: PTH103
+            made.add(above)
+        if mode is None:
+            os.symlink(body, path)
+            continue
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        try:
+            while body:
+                body = body[os.write(descriptor, body) :]
+            if mode != 0o644:
+                os.fchmod(descriptor, mode)
+        finally:
+            os.close(descriptor)
+
+
+def is_full(error: OSError) -> bool:
+    """Whether there was no room for the files."""
+    return error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+
+
+def main() -> None:
+    """Load everything and serve."""
+    sys.modules["_testgrad_zygote"] = sys.modules["__main__"]
+    Zygote(Modules(json.loads(sys.argv[1]))).serve()
+
+
+if __name__ == "__main__":
+    main()

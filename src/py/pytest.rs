@@ -1,0 +1,235 @@
+//! [`PytestRunner`] and [`run_pytest`].
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::convert::{NewArgs, Tuple};
+use super::repr::quoted;
+use super::runner::{
+    Any, Holding, Many, Names, Verdict, again, at_least_one, existing, interpreter, limit, paired,
+    stops_at_failure,
+};
+use crate::outcome::SuiteResult;
+use crate::runner::contained::inherited_environment;
+use crate::runner::pytest::Pytest;
+use crate::runner::{Candidate, Error, Judge, Module, Project, Runner, Tests};
+use crate::sandbox::Limits;
+
+/// Judges candidates by a real pytest: each in a fresh contained process, beside a copy of the tests.
+///
+/// A test that passed is PASSED; a failed assertion or an exception in it is FAILED; a broken fixture,
+/// import, crash or limit is ERROR with a reason ("fixture", "collection", "crash", "timeout", "memory",
+/// "disk", "interrupted"). When the process dies or hangs in a test, that test is the ERROR, the results
+/// before it stand, and a new process goes on with the rest. A test that got no turn is ERROR "not_run",
+/// never absent. A file that cannot be imported is one ERROR named after the file. Severity comes from the
+/// markers `severity("critical")`, `critical`, `major` and `minor`. Tests and candidate share a process
+/// (`suite.trust` is "shared"): a candidate that wants to cheat can. What held it is
+/// `suite.containment`.
+///
+/// Args:
+///     tests: A directory, a file, or a mapping of relative paths to texts; a path is read at every call.
+///     module: The module that the tests import, such as "solution" or "pkg.mod".
+///     isolation: "none".
+///     limits: What a candidate may use.
+///     python: The interpreter, 3.8 or later with pytest; None means this one.
+///     preload: Modules to import before the candidate, once for many of them, such as "numpy".
+///     coverage: Measure the share of the candidate's lines that ran, with coverage.py.
+///     args: Further arguments for pytest.
+///     plugins: The pytest plugins to load, as for its option `-p`; others are not loaded.
+///     env: Environment variables beside PATH, HOME, TMPDIR, LANG and TZ; the caller's own are not passed on.
+///     seed: Seeds `random` and the hashes of strings; None means that only the hashes are fixed.
+///     readable: Paths that the tests may read beside the system and the interpreter.
+///     require: The least containment, "full", "partial" or "weak", or mechanisms that must be enforced.
+///     avoid: Mechanisms of containment not to use.
+///     repeat: Judge so many times; a test that changes its mind is flaky and counts as its worst outcome.
+///     cache: Remember so many suites, by the content of all files. Only for runs that always end alike.
+///     stop_at: "first_failure" ends the run at the first test that does not pass.
+///
+/// Raises:
+///     ValueError: A module that is no name, a path of the tests that leads outside, an unknown mechanism.
+///     FileNotFoundError: There are no such tests.
+///
+/// Example:
+///     >>> from testgrad import PytestRunner
+///     >>> tests = {"test_add.py": "from solution import add\ndef test_add(): assert add(1, 2) == 3"}
+///     >>> run = PytestRunner(tests)
+///     >>> run("def add(a, b): return a + b").all_passed
+///     True
+///     >>> run("def add(a, b): return a - b").failing[0].message
+///     'assert -1 == 3\n +  where -1 = add(1, 2)'
+#[pyclass(frozen, module = "testgrad")]
+pub struct PytestRunner {
+    pub(super) any: Any,
+    shown: String,
+    kwargs: Py<PyDict>,
+}
+
+#[pymethods]
+impl PytestRunner {
+    #[new]
+    #[pyo3(signature = (tests, *, module="solution", isolation="none", limits=None, python=None,
+                        preload=Vec::new(), coverage=false, args=Vec::new(), plugins=Vec::new(), env=None,
+                        seed=None, readable=Vec::new(), require=Names::of("partial"), avoid=Names::default(),
+                        repeat=1, cache=0, stop_at=None))]
+    #[allow(clippy::too_many_arguments, reason = "the public constructor")]
+    fn py_new(
+        py: Python<'_>,
+        tests: Tests,
+        module: &str,
+        isolation: &str,
+        limits: Option<Limits>,
+        python: Option<PathBuf>,
+        preload: Vec<String>,
+        coverage: bool,
+        args: Vec<String>,
+        plugins: Vec<String>,
+        env: Option<BTreeMap<String, String>>,
+        seed: Option<u64>,
+        readable: Vec<PathBuf>,
+        require: Names,
+        avoid: Names,
+        repeat: usize,
+        cache: usize,
+        stop_at: Option<&str>,
+    ) -> PyResult<Self> {
+        if isolation != "none" {
+            return Err(PyValueError::new_err(format!(
+                "isolation must be \"none\", got {isolation:?}: tests and candidate run in one process"
+            )));
+        }
+        let no_module = || {
+            PyValueError::new_err(format!(
+                "module must be a dotted name such as \"pkg.mod\", got {module:?}; it is not to be that of a test file"
+            ))
+        };
+        let kwargs = PyDict::new(py);
+        let shown = match &tests {
+            Tests::Path(path) => {
+                kwargs.set_item("tests", path)?;
+                quoted(py, &path.display().to_string())
+            }
+            Tests::Files(files) => {
+                let texts = PyDict::new(py);
+                for (path, text) in files {
+                    texts.set_item(path.as_os_str(), text)?;
+                }
+                kwargs.set_item("tests", texts)?;
+                format!("{} files", files.len())
+            }
+        };
+        kwargs.set_item("module", module)?;
+        kwargs.set_item("coverage", coverage)?;
+        kwargs.set_item("args", Tuple(args.clone()))?;
+        kwargs.set_item("plugins", Tuple(plugins.clone()))?;
+        kwargs.set_item("repeat", repeat)?;
+        kwargs.set_item("cache", cache)?;
+        kwargs.set_item("stop_at", stop_at)?;
+        let held = Holding { limits, python, preload, env, seed, readable, require, avoid };
+        held.describe(&kwargs)?;
+        let mut contained = held.contained(py)?;
+        contained.env.push(("PYTEST_DISABLE_PLUGIN_AUTOLOAD".to_owned(), "1".to_owned()));
+        let pytest = Pytest {
+            contained,
+            args,
+            plugins,
+            measures_coverage: coverage,
+            stops_at_failure: stops_at_failure(stop_at)?,
+        };
+        let module = Module::parse(module).ok_or_else(no_module)?;
+        let shown = format!("<PytestRunner of {} by {shown}>", module.name());
+        let judge = Judge::Pytest { pytest, tests, module };
+        let runner = Arc::new(Runner::new(judge, at_least_one("repeat", repeat)?, cache));
+        Ok(Self { any: Any { runner, checker: None }, shown, kwargs: kwargs.unbind() })
+    }
+
+    /// Judges one candidate.
+    ///
+    /// Args:
+    ///     candidate: The code of the module, or a mapping of relative paths to texts, or a path to the
+    ///         workspace it was written in (or to the one file). It lies beside the tests and replaces none
+    ///         of them; tests and pytest configuration in it are not used.
+    ///
+    /// Raises:
+    ///     NoVerdict: Our side failed: no such interpreter, no pytest in it, less containment than
+    ///         required, arguments that pytest refuses.
+    ///     FileNotFoundError: There is no such workspace.
+    fn __call__(&self, py: Python<'_>, candidate: Candidate) -> PyResult<SuiteResult> {
+        self.any.one(py, &candidate)
+    }
+
+    /// Judges many candidates at once.
+    ///
+    /// Args:
+    ///     candidates: The candidates, as for a single call.
+    ///     workers: How many run at a time, >= 1; None means one a core.
+    ///     progress: Show a bar.
+    ///     deadline_s: Seconds for all together, > 0; what is not done then is `NoVerdict`.
+    ///
+    /// Returns:
+    ///     One suite a candidate, in their order; where our side failed, the `NoVerdict` that says why.
+    ///
+    /// Raises:
+    ///     KeyboardInterrupt: With what was done until then as `results`.
+    #[pyo3(signature = (candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]", *, workers=None,
+                        progress=false, deadline_s=None))]
+    fn run_many(
+        &self,
+        py: Python<'_>,
+        candidates: &Bound<'_, PyAny>,
+        workers: Option<usize>,
+        progress: bool,
+        deadline_s: Option<f64>,
+    ) -> PyResult<Vec<Verdict>> {
+        Many { workers, progress, deadline_s }.run(py, &paired(candidates, &self.any)?)
+    }
+
+    fn __repr__(&self) -> &str {
+        &self.shown
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<NewArgs<'py>> {
+        again::<Self>(py, &self.kwargs)
+    }
+}
+
+/// Runs a project's own tests where they are, with all plugins that are installed, and contains nothing.
+///
+/// Nothing is copied and nothing but what the tests themselves write is changed: no bytecode, no cache.
+///
+/// Args:
+///     directory: The project.
+///     args: Arguments for pytest, such as the files to run.
+///     python: The interpreter, 3.8 or later with pytest; None means this one.
+///     timeout_s: Wall time of the run in seconds, > 0.
+///     env: Environment variables beside PATH, HOME, TMPDIR, LANG and TZ; the caller's own are not passed on.
+///
+/// Raises:
+///     NoVerdict: Our side failed: no such interpreter, no pytest in it, arguments that pytest refuses.
+///     FileNotFoundError: There is no such directory.
+#[pyfunction]
+#[pyo3(signature = (directory, *, args=Vec::new(), python=None, timeout_s=600.0, env=None))]
+pub fn run_pytest(
+    py: Python<'_>,
+    directory: PathBuf,
+    args: Vec<String>,
+    python: Option<PathBuf>,
+    timeout_s: f64,
+    env: Option<BTreeMap<String, String>>,
+) -> PyResult<SuiteResult> {
+    let directory = existing("directory", &directory)?;
+    let package: PathBuf = py.import("testgrad")?.getattr("__file__")?.extract()?;
+    let own = env.unwrap_or_default().into_iter();
+    let project = Project {
+        python: interpreter(py, python)?,
+        worker: package.with_file_name("_worker.py"),
+        args,
+        env: inherited_environment().into_iter().chain(own).map(|(n, v)| (n.into(), v.into())).collect(),
+        timeout: limit("timeout_s", timeout_s)?,
+    };
+    super::runner::one(py, |is_cancelled| project.run(&directory, is_cancelled).map_err(Error::from))
+}

@@ -1,0 +1,200 @@
+//! Judges a program by what it prints for given inputs.
+
+use std::os::unix::process::ExitStatusExt;
+
+use serde_json::json;
+
+use super::cases::{Ask, Finding, Fresh, Label, Line, Run};
+use super::compare::{Comparison, compare};
+use super::contained::{Contained, Request};
+use super::pytest::{exit_words, last_words};
+use super::stage::Module;
+use super::{Candidate, Error, IsCancelled};
+use crate::outcome::SuiteResult;
+use crate::sandbox::{Done, End};
+
+/// One case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Its name, weight and time.
+    pub label: Label,
+    /// Standard input.
+    pub input: Vec<u8>,
+    /// What must be printed.
+    pub output: Vec<u8>,
+}
+
+/// Says whether an output is right where several are: input, output, expected output; the error says why not.
+pub type Checker<'a> = dyn Fn(&[u8], &[u8], &[u8]) -> Result<Result<(), String>, Error> + Sync + 'a;
+
+/// How programs are judged.
+#[derive(Clone, Debug)]
+pub struct Stdio {
+    /// What holds the candidate.
+    pub contained: Contained,
+    /// The cases; see [`Self::labels`].
+    pub cases: Vec<Case>,
+    /// The labels of the cases.
+    pub labels: Vec<Label>,
+    /// When an output is right.
+    pub comparison: Comparison,
+    /// What a process is good for.
+    pub fresh: Fresh,
+    /// The file that is run.
+    pub module: Module,
+    /// Whether to end the run at the first case that does not pass.
+    pub stops_at_failure: bool,
+}
+
+impl Stdio {
+    /// Judges one program.
+    pub fn judge(
+        &self,
+        candidate: &Candidate,
+        checker: Option<&Checker<'_>>,
+        is_cancelled: &mut IsCancelled<'_>,
+    ) -> Result<SuiteResult, Error> {
+        let limits = &self.contained.limits;
+        let mut run = Run::new(limits, &self.labels, self.stops_at_failure);
+        let Some(staged) = run.stage(&self.module, candidate, is_cancelled)? else {
+            return run.into_suite("stdio");
+        };
+        let mut lease = run.lease(&self.contained, is_cancelled)?;
+        let files = staged.parcel.entries();
+        let judge = |case: usize, exit: Exit<'_>| self.finding(case, &exit, checker);
+        while run.goes_on() {
+            let open = run.open();
+            match self.fresh {
+                Fresh::Process => {
+                    let Some(&index) = open.first() else { break };
+                    let fields =
+                        json!({"kind": "program", "how": "program", "main": self.module.main(files)});
+                    let stdin = self.cases.get(index).map(|case| case.input.as_slice()).unwrap_or_default();
+                    let request = Request::new(fields, files, &[]);
+                    let ask = Ask { request, stdin, cases: vec![index] };
+                    run.one(&mut lease, &ask, is_cancelled, &mut |case, done| judge(case, Exit::of(done)))?;
+                }
+                Fresh::Program => {
+                    let inputs: Vec<(usize, &[u8])> = open
+                        .iter()
+                        .filter_map(|index| Some((*index, self.cases.get(*index)?.input.as_slice())))
+                        .collect();
+                    let sizes: Vec<_> = inputs.iter().map(|(index, input)| (index, input.len())).collect();
+                    let texts: Vec<&[u8]> = inputs.iter().map(|(_, input)| *input).collect();
+                    let fields = json!({"kind": "program", "how": "programs", "main": self.module.main(files),
+                                        "inputs": sizes, "output_bytes": limits.output_bytes});
+                    let request = Request::new(fields, files, &texts);
+                    let ask = Ask { request, stdin: &[], cases: open };
+                    run.many(&mut lease, &ask, is_cancelled, &mut |case, line| match line {
+                        Line::Output { status, stdout, stderr, .. } => {
+                            match (from_base64(stdout), from_base64(stderr)) {
+                                (Some(stdout), Some(stderr)) => judge(
+                                    case,
+                                    Exit {
+                                        status: Some(*status),
+                                        words: None,
+                                        stdout: &stdout,
+                                        stderr: &stderr,
+                                    },
+                                ),
+                                _ => Ok(Finding::error("crash", "the process wrote over its report", "")),
+                            }
+                        }
+                        _ => Ok(Finding::error("crash", "the process wrote over its report", "")),
+                    })?;
+                }
+            }
+        }
+        run.into_suite("stdio")
+    }
+
+    fn finding(&self, case: usize, exit: &Exit<'_>, checker: Option<&Checker<'_>>) -> Result<Finding, Error> {
+        let Some(case) = self.cases.get(case) else {
+            return Ok(Finding::error("crash", "there is no such case", ""));
+        };
+        let stderr = || last_words(&[&String::from_utf8_lossy(exit.stderr)]);
+        if exit.stdout.len() as u64 > self.contained.limits.output_bytes {
+            return Ok(Finding::error("output", "printed more than allowed", ""));
+        }
+        if exit.status != Some(0) {
+            let said = stderr();
+            let last = said.lines().last().unwrap_or_default().trim();
+            let reason = if last.starts_with("MemoryError") { "memory" } else { "crash" };
+            let message = match (&exit.words, last) {
+                (Some(words), _) => words.clone(),
+                (None, "") => format!("the program ended with exit code {}", exit.status.unwrap_or_default()),
+                (None, last) => last.to_owned(),
+            };
+            return Ok(Finding::error(reason, message, said));
+        }
+        let verdict = match checker {
+            Some(checker) => checker(&case.input, exit.stdout, &case.output)?,
+            None => compare(exit.stdout, &case.output, &self.comparison),
+        };
+        Ok(match verdict {
+            Ok(()) => Finding::passed(),
+            Err(difference) => Finding::failed(difference, stderr()),
+        })
+    }
+}
+
+/// How a program ended and what it printed.
+struct Exit<'a> {
+    status: Option<i32>,
+    /// What there is to say of a program that was killed.
+    words: Option<String>,
+    stdout: &'a [u8],
+    stderr: &'a [u8],
+}
+
+impl<'a> Exit<'a> {
+    fn of(done: &'a Done) -> Self {
+        let status = match done.end {
+            End::Exited(status) => status,
+            _ => None,
+        };
+        let is_killed = status.is_none_or(|status| status.signal().is_some());
+        Self {
+            status: status.and_then(|status| status.code()),
+            words: is_killed.then(|| exit_words(status)),
+            stdout: &done.stdout,
+            stderr: &done.stderr,
+        }
+    }
+}
+
+/// Bytes from base64 with padding; `None` when it is none.
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut count) = (0_u32, 0);
+    for byte in text.trim_end_matches('=').bytes() {
+        let digit = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(digit);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count & 0xff) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_read() {
+        assert_eq!(from_base64("aGVsbG8="), Some(b"hello".to_vec()));
+        assert_eq!(from_base64("/+8A"), Some(vec![0xff, 0xef, 0]));
+        assert_eq!(from_base64(""), Some(Vec::new()));
+        assert_eq!(from_base64("a b"), None);
+    }
+}
