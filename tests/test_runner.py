@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from shared_data import needs_shared, shared
-from testgrad import NoVerdict, PytestRunner, SuiteResult, TestSeverity, run_pytest
+from testgrad import Limits, NoVerdict, PytestRunner, SuiteResult, TestSeverity, run_pytest
 from testgrad._testgrad import _cancel_runs
 
 ADD = {"test_add.py": "from solution import add\ndef test_add(): assert add(1, 2) == 3\n"}
@@ -66,7 +66,7 @@ def test_every_behaviour_of_pytest_is_kept(name: str) -> None:
         shared("data", "pytest-cases", name),
         args=expected["args"],
         plugins=expected.get("plugins", []),
-        timeout_s=limit_s,
+        limits=Limits(timeout_s=limit_s),
     )({})
     got = {test.name: test.status.value for test in suite if "::" in test.name}
     not_run = {name: got.pop(name) for name in expected.get("not_run", [])}
@@ -116,7 +116,9 @@ def test_task_suites_come_out_as_recorded(name: str, every: int) -> None:
         files = task["variants"][variant]
         (path,) = files
         module = path.removesuffix(".py").replace("/", ".")
-        run = PytestRunner(task["files"], module=module, timeout_s=60.0, test_timeout_s=2.0)
+        run = PytestRunner(
+            task["files"], module=module, limits=Limits(timeout_s=60.0, test_timeout_s=2.0)
+        )
         wanted = expected["variants"][variant]
         suite = run(files)
         got = {test.name: test.status.value for test in suite if "::" in test.name}
@@ -144,7 +146,7 @@ def test_3(): pass
 
 def test_a_hanging_test_costs_its_limit_and_the_rest_is_run() -> None:
     code = "def act():\n    while True: pass\n"
-    suite = judged(THREE, code, test_timeout_s=0.3)
+    suite = judged(THREE, code, limits=Limits(test_timeout_s=0.3))
     assert said(suite) == [
         ("test_1", "passed", None),
         ("test_2", "error", "timeout"),
@@ -155,7 +157,7 @@ def test_a_hanging_test_costs_its_limit_and_the_rest_is_run() -> None:
 
 
 def test_a_hanging_test_leaves_those_before_it_and_those_behind_it_in_the_list() -> None:
-    suite = judged(THREE, "import time\ndef act(): time.sleep(600)\n", timeout_s=1.0)
+    suite = judged(THREE, "import time\ndef act(): time.sleep(600)\n", limits=Limits(timeout_s=1.0))
     assert said(suite) == [
         ("test_1", "passed", None),
         ("test_2", "error", "timeout"),
@@ -204,7 +206,7 @@ def test_a_test_that_ends_the_process_is_an_error_and_the_rest_is_run(
 def test_a_candidate_that_cannot_be_imported_is_an_error_of_the_test_file(
     code: str, reason: str
 ) -> None:
-    suite = judged(THREE, code, timeout_s=1.5 if reason == "timeout" else 10.0)
+    suite = judged(THREE, code, limits=Limits(timeout_s=1.5 if reason == "timeout" else 10.0))
     assert said(suite) == [("test_a.py", "error", reason)]
     assert suite.pass_rate == 0.0
     assert not suite.all_passed
@@ -222,7 +224,7 @@ def test_a_thread_that_goes_on_does_not_hold_up_the_verdict() -> None:
     code = "import threading, time\n"
     code += "def act(): threading.Thread(target=time.sleep, args=(60,)).start()\n"
     started = time.monotonic()
-    assert judged(THREE, code, timeout_s=30.0).all_passed
+    assert judged(THREE, code, limits=Limits(timeout_s=30.0)).all_passed
     assert time.monotonic() - started < 10.0
 
 
@@ -319,7 +321,7 @@ def act():
 """
     script = f"""
 import testgrad
-testgrad.PytestRunner({{"test_a.py": {THREE!r}}}, timeout_s=60)({code!r})
+testgrad.PytestRunner({{"test_a.py": {THREE!r}}}, limits=testgrad.Limits(timeout_s=60))({code!r})
 """
     env = {**os.environ, "TMPDIR": str(tmp_path)}  # nobody is left to remove the directory
     process = subprocess.Popen([sys.executable, "-c", script], env=env)
@@ -336,7 +338,7 @@ def act():
     for _ in range(300): os.write(1, b"x" * 100_000)
     os._exit(7)
 """
-    suite = judged(THREE, code, args=["-s"], timeout_s=30.0)
+    suite = judged(THREE, code, args=["-s"], limits=Limits(timeout_s=30.0))
     assert suite[1].message == "the process ended with exit code 7"
     assert len(suite[1].details) < 10_000
 
@@ -347,7 +349,7 @@ def act():
     with open("big", "wb") as file:
         for _ in range(400): file.write(bytes(1 << 20))
 """
-    suite = judged(THREE, code, timeout_s=30.0)
+    suite = judged(THREE, code, limits=Limits(timeout_s=30.0))
     assert suite[1].message == "OSError: [Errno 27] File too large"
 
 
@@ -361,7 +363,7 @@ def act():
 
 def test_a_flood_of_reports_ends_the_run() -> None:
     code = FLOOD.format(count=3000, line="b'x' * 65_535 + b'\\n'")
-    suite = judged(THREE, code, timeout_s=30.0)
+    suite = judged(THREE, code, limits=Limits(timeout_s=30.0))
     assert said(suite) == [
         ("test_1", "passed", None),
         ("test_2", "error", "output"),
@@ -390,7 +392,7 @@ import pytest
 @pytest.mark.parametrize("n", range(3000), ids=lambda n: f"{n}-" + "x" * 500)
 def test_n(n): pass
 """
-    suite = judged(tests, timeout_s=60.0)
+    suite = judged(tests, limits=Limits(timeout_s=60.0))
     assert (suite.passed, suite.total, suite.problems) == (3000, 3000, ())
 
 
@@ -403,7 +405,7 @@ def test_ctrl_c_returns_at_once(tmp_path: Path, call: str) -> None:
     code = f"def act():\n    open({str(began)!r}, 'w')\n    while True: pass\n"
     script = f"""
 import time, testgrad
-run = testgrad.PytestRunner({{"test_a.py": {THREE!r}}}, timeout_s=60)
+run = testgrad.PytestRunner({{"test_a.py": {THREE!r}}}, limits=testgrad.Limits(timeout_s=60))
 code = {code!r}
 try: {call}
 except KeyboardInterrupt: print(time.monotonic())
@@ -437,7 +439,7 @@ def act():
     thread = threading.Thread(target=keep)
     thread.start()
     started = time.monotonic()
-    suite = judged(THREE, code, args=["-s"], timeout_s=4.0)
+    suite = judged(THREE, code, args=["-s"], limits=Limits(timeout_s=4.0))
     assert time.monotonic() - started > 4.0, "the interpreter was not kept long enough"
     thread.join()
     assert [status for _, status, _ in said(suite)] == ["passed"] * 3
@@ -457,7 +459,7 @@ def test_runs_on_other_threads_can_be_cancelled(
         "    while True: time.sleep(1)\n"
         for note in notes
     ]
-    run = PytestRunner({"test_a.py": THREE}, timeout_s=60.0)
+    run = PytestRunner({"test_a.py": THREE}, limits=Limits(timeout_s=60.0))
     ends: list[tuple[str, float]] = []
 
     def work(code: str) -> None:
@@ -692,7 +694,9 @@ def test_threads_may_call_at_once() -> None:
 
 
 def test_a_runner_survives_pickling(tmp_path: Path) -> None:
-    run = PytestRunner({"sub/test_a.py": ADD["test_add.py"]}, timeout_s=20.0, env={"A": "b"})
+    run = PytestRunner(
+        {"sub/test_a.py": ADD["test_add.py"]}, limits=Limits(timeout_s=20.0), env={"A": "b"}
+    )
     again = pickle.loads(pickle.dumps(run))
     assert repr(again) == repr(run) == "<PytestRunner of solution by 1 files>"
     assert again(RIGHT).all_passed
@@ -776,7 +780,7 @@ def test_an_interpreter_that_ends_at_once_is_no_verdict(tmp_path: Path) -> None:
 
 def test_a_limit_below_the_start_of_pytest_is_no_verdict() -> None:
     with pytest.raises(NoVerdict, match=r"pytest was not ready after 0\.001 s, the limit"):
-        PytestRunner(ADD, timeout_s=0.001)(RIGHT)
+        PytestRunner(ADD, limits=Limits(timeout_s=0.001))(RIGHT)
 
 
 def test_no_room_for_the_directory_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -823,7 +827,8 @@ def hang():
     pathlib.Path(%r).touch()
     time.sleep(600)
 '''
-loop = AgentTestLoop(PytestRunner(tests, timeout_s=600), lambda history, task: code % task)
+limits = testgrad.Limits(timeout_s=600)
+loop = AgentTestLoop(PytestRunner(tests, limits=limits), lambda history, task: code % task)
 try:
     loop.run_many(sys.argv[1:])
 except KeyboardInterrupt as error:

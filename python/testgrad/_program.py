@@ -37,7 +37,11 @@ def prepare(settings: dict[str, Any]) -> None:
     _zygote = sys.modules["_testgrad_zygote"]
     _values = _zygote.load(settings["values"])
     _values.decode(_values.encode([1, "a", 2.5, None, True, {"a": (1, 2)}, {3}, b"x"]))
-    code = compile("from typing import List\ndef f(x: List[int]) -> int:\n    return x[0]\nassert f([1])", "<warm>", "exec")
+    code = compile(
+        "from typing import List\ndef f(x: List[int]) -> int:\n    return x[0]\nassert f([1])",
+        "<warm>",
+        "exec",
+    )
     exec(code, {"__name__": "warm"})
     try:
         exec("raise ValueError('warm')", {})
@@ -87,7 +91,11 @@ def _text(descriptor: int, mode: str, errors: str) -> io.TextIOWrapper:
     raw = io.FileIO(descriptor, mode, closefd=False)
     buffered = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
     return io.TextIOWrapper(
-        buffered, encoding="utf-8", errors=errors, newline=None if mode == "r" else "\n", line_buffering=descriptor == 2
+        buffered,
+        encoding="utf-8",
+        errors=errors,
+        newline=None if mode == "r" else "\n",
+        line_buffering=descriptor == 2,
     )
 
 
@@ -105,7 +113,7 @@ def run_program(path: str) -> int:
         exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
     except SystemExit as error:
         status = _status_of(error)
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         status = 1
         _show_exception()
     return _finish(status)
@@ -128,7 +136,7 @@ def _show_exception() -> None:
         trace = trace.tb_next
     try:
         sys.excepthook(kind, value, trace)  # type: ignore[arg-type]
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         with contextlib.suppress(BaseException):
             traceback.print_exception(kind, value, trace)
 
@@ -142,13 +150,13 @@ def _finish(status: int) -> int:
             step()
         except SystemExit:
             pass
-        except BaseException:  # noqa: BLE001
+        except BaseException:
             _show_exception()
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None and not stream.closed:
                 stream.flush()
-        except Exception:  # noqa: BLE001
+        except Exception:
             status = status or 120
     return status
 
@@ -199,7 +207,7 @@ def _run_again(path: str, code: Any) -> tuple[int, Any]:
         exec(code, main.__dict__)
     except SystemExit as error:
         status = _status_of(error)
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         status = 1
         _show_exception()
     for thread in threading.enumerate():
@@ -209,7 +217,7 @@ def _run_again(path: str, code: Any) -> tuple[int, Any]:
         try:
             if stream is not None and not stream.closed:
                 stream.flush()
-        except Exception:  # noqa: BLE001
+        except Exception:
             status = status or 120
     return status, code
 
@@ -244,7 +252,7 @@ def run_function(request: dict[str, Any], job: socket.socket) -> int:
     try:
         module = _import(request["module"], request["main"])
         call = find(module, request["entry_point"])
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:
         say(job, kind="failed", message=_words(error), details=_details(error))
         return 0
     for index, arguments in request["cases"]:
@@ -253,7 +261,7 @@ def run_function(request: dict[str, Any], job: socket.socket) -> int:
         began = clock()
         try:
             value = call()(*positional, **named)
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             elapsed_ms = (clock() - began) * 1000
             fields = {"types": _types(error), "message": _words(error), "details": _details(error)}
             say(job, kind="raised", case=index, duration_ms=elapsed_ms, **fields)
@@ -307,7 +315,7 @@ def _types(error: BaseException) -> list[str]:
 def _words(error: BaseException) -> str:
     try:
         text = str(error)
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         text = ""
     name = type(error).__name__
     return _clean(f"{name}: {text}" if text else name, MESSAGE_CHARS)
@@ -319,7 +327,7 @@ def _details(error: BaseException) -> str:
         trace = trace.tb_next
     try:
         text = "".join(traceback.format_exception(type(error), error, trace))
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         text = ""
     return _clean(text, DETAILS_CHARS)
 

@@ -128,7 +128,9 @@ class Zygote:
 
     def hear(self) -> None:
         descriptors = array.array("i")
-        message, ancillary, _, _ = self.control.recvmsg(64, socket.CMSG_LEN(4 * descriptors.itemsize))
+        message, ancillary, _, _ = self.control.recvmsg(
+            64, socket.CMSG_LEN(4 * descriptors.itemsize)
+        )
         for level, kind, data in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
@@ -179,7 +181,7 @@ class Zygote:
             os.closerange(job + 1, limit)
             gc.enable()
             status = self.modules.do(socket.socket(fileno=job))
-        except BaseException:  # noqa: BLE001
+        except BaseException:
             with suppress(BaseException):
                 import traceback
 

@@ -20,6 +20,7 @@ from testgrad import (
     FeedbackEntry,
     Gated,
     History,
+    Limits,
     MultiSignal,
     NoVerdict,
     PassRate,
@@ -151,7 +152,9 @@ def _repair(case: Case, options: Options, watcher: Watcher, stop: threading.Even
     error = ""
     try:
         loop = AgentTestLoop(
-            PytestRunner(case.tests, module=case.module, timeout_s=options.timeout_s),
+            PytestRunner(
+                case.tests, module=case.module, limits=Limits(timeout_s=options.timeout_s)
+            ),
             RepairAgent(case.broken, seed=options.seed),
             max_iterations=options.max_iterations,
             strategy=STRATEGIES[options.strategy](),
