@@ -6,6 +6,7 @@ is compared elsewhere. Standard library only, Python 3.8 or later.
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import base64
 import contextlib
@@ -15,13 +16,11 @@ import linecache
 import os
 import sys
 import threading
-import time
 import traceback
 import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable
 
 MESSAGE_CHARS = 2_000
@@ -29,20 +28,24 @@ DETAILS_CHARS = 20_000
 
 _values: Any = None
 _zygote: Any = None
+_streams: tuple[Any, Any, Any] = (None, None, None)
+_exit_functions = 0
 
 
 def prepare(settings: dict[str, Any]) -> None:
     """Load what reads and writes values, and do everything once that is slow the first time."""
-    global _values, _zygote
+    global _values, _zygote, _streams, _exit_functions
     _zygote = sys.modules["_testgrad_zygote"]
     _values = _zygote.load(settings["values"])
     _values.decode(_values.encode([1, "a", 2.5, None, True, {"a": (1, 2)}, {3}, b"x"]))
-    code = compile(
-        "from typing import List\ndef f(x: List[int]) -> int:\n    return x[0]\nassert f([1])",
-        "<warm>",
-        "exec",
-    )
-    exec(code, {"__name__": "warm"})
+    _warm_up()
+    _streams = _made_on_pipes()
+    _exit_functions = atexit._ncallbacks()
+
+
+def _warm_up() -> None:
+    source = "from typing import List\ndef f(x: List[int]) -> int:\n    return x[0]\nassert f([1])"
+    exec(compile(source, "<warm>", "exec"), {"__name__": "warm"})
     try:
         exec("raise ValueError('warm')", {})
     except ValueError:
@@ -50,48 +53,30 @@ def prepare(settings: dict[str, Any]) -> None:
     linecache.clearcache()
 
 
-def do(request: dict[str, Any], blobs: bytes, job: socket.socket) -> int:
-    """Do what the request says; the exit code of this process."""
+def _made_on_pipes() -> tuple[Any, Any, Any]:
+    """The three streams as an interpreter makes them on pipes; each child uses them."""
+    kept = [os.dup(number) for number in range(3)]
+    reading, writing = os.pipe()
     try:
-        size = sum(path + body for path, body, _ in request["files"])
-        _zygote.lay_out(request["files"], blobs[:size])
-    except OSError as error:
-        if not _zygote.is_full(error):
-            raise
-        send(job, kind="full", message=str(error))
-        return 0
-    sys.path.insert(0, os.getcwd())  # noqa: PTH109
-    how = request["how"]
-    if how == "program":
-        job.close()
-        sys.argv = [request["main"]]
-        _own_streams()
-        return run_program(request["main"])
-    if how == "programs":
-        sys.argv = [request["main"]]
-        return run_programs(request, blobs[size:], job)
-    return run_function(request, job)
-
-
-def send(job: socket.socket, **fields: Any) -> None:
-    job.sendall((json.dumps(fields) + "\n").encode())
-
-
-# -- programs --------------------------------------------------------------------------------------
-
-
-def _own_streams() -> None:
-    """Make the three streams anew, as an interpreter that just started would."""
-    sys.stdin = sys.__stdin__ = _text(0, "r", "surrogateescape")  # type: ignore[misc]
-    sys.stdout = sys.__stdout__ = _text(1, "w", "surrogateescape")  # type: ignore[misc]
-    sys.stderr = sys.__stderr__ = _text(2, "w", "backslashreplace")  # type: ignore[misc]
+        for number, descriptor in enumerate((reading, writing, writing)):
+            os.dup2(descriptor, number)
+        return (
+            _text(0, "r", "surrogateescape"),
+            _text(1, "w", "surrogateescape"),
+            _text(2, "w", "backslashreplace"),
+        )
+    finally:
+        for number, descriptor in enumerate(kept):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        os.close(reading)
+        os.close(writing)
 
 
 def _text(descriptor: int, mode: str, errors: str) -> io.TextIOWrapper:
     raw = io.FileIO(descriptor, mode, closefd=False)
-    buffered = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
     return io.TextIOWrapper(
-        buffered,
+        io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw),
         encoding="utf-8",
         errors=errors,
         newline=None if mode == "r" else "\n",
@@ -99,24 +84,75 @@ def _text(descriptor: int, mode: str, errors: str) -> io.TextIOWrapper:
     )
 
 
+def do(request: dict[str, Any], blobs: bytes, job: int) -> int:
+    """Do what the request says; the exit code of this process."""
+    try:
+        at = _zygote.lay_out(request["files"], blobs)
+    except OSError as error:
+        if not _zygote.is_full(error):
+            raise
+        send(job, kind="full", message=str(error))
+        return 0
+    sys.path.insert(0, os.getcwd())  # noqa: PTH109
+    how, main = request["how"], request["main"]
+    sys.argv = [main]
+    _use(_streams)
+    if how == "program":
+        os.close(job)
+        return run_program(main)
+    if how == "programs":
+        return run_programs(request, blobs[at:], job)
+    return run_function(request, job)
+
+
+def send(job: int, **fields: Any) -> None:
+    """Write one line to the judge."""
+    rest = (json.dumps(fields) + "\n").encode()
+    while rest:
+        rest = rest[os.write(job, rest) :]
+
+
+# -- programs --------------------------------------------------------------------------------------
+
+
+def _use(streams: tuple[Any, Any, Any]) -> None:
+    sys.stdin, sys.stdout, sys.stderr = streams
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = streams  # type: ignore[misc]
+
+
 def run_program(path: str) -> int:
     """Run a file as the main program, to the end of its threads and exit functions."""
+    status, _ = _run(path, None)
+    if _thread._count():
+        _step(getattr(threading, "_shutdown", None))
+    if atexit._ncallbacks() != _exit_functions:
+        _step(getattr(atexit, "_run_exitfuncs", None))
+    return _flush(status)
+
+
+def _run(path: str, code: Any) -> tuple[int, Any]:
+    """Run a file, compiled already or not, as `__main__`; its exit code, and the code."""
     main = types.ModuleType("__main__")
-    main.__file__ = path
-    main.__dict__["__builtins__"] = __builtins__
-    main.__dict__["__annotations__"] = {}
+    main.__dict__.update(__file__=path, __builtins__=__builtins__, __annotations__={})
     sys.modules["__main__"] = main
-    status = 0
     try:
-        with open(path, "rb") as file:
-            source = file.read()
-        exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
+        if code is None:
+            code = compile(_read(path), path, "exec", dont_inherit=True)
+        exec(code, main.__dict__)
     except SystemExit as error:
-        status = _status_of(error)
+        return _status_of(error), code
     except BaseException:
-        status = 1
         _show_exception()
-    return _finish(status)
+        return 1, code
+    return 0, code
+
+
+def _read(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
 
 
 def _status_of(error: SystemExit) -> int:
@@ -125,7 +161,7 @@ def _status_of(error: SystemExit) -> int:
     if isinstance(error.code, int):
         return error.code & 0xFF
     with contextlib.suppress(Exception):
-        print(error.code, file=sys.stderr)
+        sys.stderr.write(f"{error.code}\n")
     return 1
 
 
@@ -141,17 +177,18 @@ def _show_exception() -> None:
             traceback.print_exception(kind, value, trace)
 
 
-def _finish(status: int) -> int:
-    """What an interpreter does at its end."""
-    for step in (getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None)):
-        if step is None:
-            continue
-        try:
+def _step(step: Callable[[], None] | None) -> None:
+    """Do something of an interpreter's end, whose exceptions are shown and change no exit code."""
+    try:
+        if step is not None:
             step()
-        except SystemExit:
-            pass
-        except BaseException:
-            _show_exception()
+    except SystemExit:
+        pass
+    except BaseException:
+        _show_exception()
+
+
+def _flush(status: int) -> int:
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None and not stream.closed:
@@ -161,7 +198,7 @@ def _finish(status: int) -> int:
     return status
 
 
-def run_programs(request: dict[str, Any], inputs: bytes, job: socket.socket) -> int:
+def run_programs(request: dict[str, Any], inputs: bytes, job: int) -> int:
     """Run the program for several inputs in this one process."""
     at = 0
     code = None
@@ -169,57 +206,25 @@ def run_programs(request: dict[str, Any], inputs: bytes, job: socket.socket) -> 
         text = inputs[at : at + size]
         at += size
         send(job, kind="started", case=index)
-        began = time.perf_counter()
-        out, err = (os.memfd_create(name) for name in ("stdout", "stderr"))
-        stdin = os.memfd_create("stdin")
+        stdin, out, err = (os.memfd_create(name) for name in ("stdin", "stdout", "stderr"))
         _write_all(stdin, text)
         os.lseek(stdin, 0, os.SEEK_SET)
-        for place, descriptor in enumerate((stdin, out, err)):
-            os.dup2(descriptor, place)
-        _own_streams()
-        status, code = _run_again(request["main"], code)
-        elapsed_ms = (time.perf_counter() - began) * 1000
-        send(
-            job,
-            kind="output",
-            case=index,
-            status=status,
-            duration_ms=elapsed_ms,
-            stdout=_read_back(out, request["output_bytes"]),
-            stderr=_read_back(err, DETAILS_CHARS, end=True),
-        )
+        _use(_made_on_pipes())
+        for number, descriptor in enumerate((stdin, out, err)):
+            os.dup2(descriptor, number)
+        status, code = _run(request["main"], code)
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join()
+        status = _flush(status)
+        fields = {
+            "stdout": _read_back(out, request["output_bytes"]),
+            "stderr": _read_back(err, DETAILS_CHARS, end=True),
+        }
+        send(job, kind="output", case=index, status=status, **fields)
         for descriptor in (stdin, out, err):
             os.close(descriptor)
     return 0
-
-
-def _run_again(path: str, code: Any) -> tuple[int, Any]:
-    main = types.ModuleType("__main__")
-    main.__file__ = path
-    main.__dict__["__builtins__"] = __builtins__
-    main.__dict__["__annotations__"] = {}
-    sys.modules["__main__"] = main
-    status = 0
-    try:
-        if code is None:
-            with open(path, "rb") as file:
-                code = compile(file.read(), path, "exec", dont_inherit=True)
-        exec(code, main.__dict__)
-    except SystemExit as error:
-        status = _status_of(error)
-    except BaseException:
-        status = 1
-        _show_exception()
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            if stream is not None and not stream.closed:
-                stream.flush()
-        except Exception:
-            status = status or 120
-    return status, code
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
@@ -245,10 +250,9 @@ def _read_back(descriptor: int, limit: int, *, end: bool = False) -> str:
 # -- functions -------------------------------------------------------------------------------------
 
 
-def run_function(request: dict[str, Any], job: socket.socket) -> int:
+def run_function(request: dict[str, Any], job: int) -> int:
     """Import the candidate's module and call one thing in it, case by case."""
-    clock, say = time.perf_counter, send
-    encode, decode, exit_ = _values.encode, _values.decode, os._exit
+    say, encode, decode, exit_ = send, _values.encode, _values.decode, os._exit
     try:
         module = _import(request["module"], request["main"])
         call = find(module, request["entry_point"])
@@ -258,17 +262,13 @@ def run_function(request: dict[str, Any], job: socket.socket) -> int:
     for index, arguments in request["cases"]:
         say(job, kind="started", case=index)
         positional, named = decode(arguments)
-        began = clock()
         try:
             value = call()(*positional, **named)
         except BaseException as error:
-            elapsed_ms = (clock() - began) * 1000
             fields = {"types": _types(error), "message": _words(error), "details": _details(error)}
-            say(job, kind="raised", case=index, duration_ms=elapsed_ms, **fields)
+            say(job, kind="raised", case=index, **fields)
         else:
-            text = encode(value)  # which runs what is lazy
-            elapsed_ms = (clock() - began) * 1000
-            say(job, kind="value", case=index, duration_ms=elapsed_ms, value=text)
+            say(job, kind="value", case=index, value=encode(value))
     exit_(0)
     return 0
 
@@ -281,14 +281,12 @@ def _import(name: str, path: str) -> Any:
         module.__path__ = [os.path.dirname(path)]  # noqa: PTH120
     module.__package__ = name if path.endswith("__init__.py") else name.rpartition(".")[0]
     sys.modules[name] = module
-    with open(path, "rb") as file:
-        source = file.read()
-    exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
+    exec(compile(_read(path), path, "exec", dont_inherit=True), module.__dict__)
     return sys.modules.get(name, module)
 
 
 def find(module: Any, entry_point: str) -> Callable[[], Any]:
-    """What gives the thing to call: a function, a class, or a method of an instance made for the call."""
+    """Find what to call: a function, a class, or a method of an instance made for the call."""
     names = entry_point.split(".")
     if len(names) == 1 and not hasattr(module, names[0]):
         owner = getattr(module, "Solution", None)

@@ -19,6 +19,7 @@ import fcntl
 import json
 import os
 import resource
+import shutil
 import time
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -44,8 +45,10 @@ class Channel:
         # A high number survives tests that close or reuse the low ones; children do not inherit it.
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         lowest = 900 if soft == resource.RLIM_INFINITY else max(3, min(900, soft - 16))
-        self._descriptor = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
-        os.close(descriptor)
+        if descriptor < lowest:
+            low, descriptor = descriptor, fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
+            os.close(low)
+        self._descriptor = descriptor
         # Kept here because tests replace functions of these modules.
         self._encode = json.JSONEncoder(ensure_ascii=True).encode
         self._write, self._getpid = os.write, os.getpid
@@ -76,11 +79,18 @@ class Channel:
         self._exit(0)
 
 
+class Silence:
+    """A channel to nobody."""
+
+    def send(self, kind: str, **fields: Any) -> None:
+        """Say nothing."""
+
+
 class Reporter:
     """The pytest plugin: one method per hook."""
 
-    def __init__(self, channel: Channel, done: list[str]) -> None:
-        self.channel = channel
+    def __init__(self, channel: Channel | None, done: list[str]) -> None:
+        self.channel: Any = channel or Silence()
         self.done = done
         self.early_end: Any = ()
         self.outcome = Outcome()
@@ -324,50 +334,174 @@ class Lines:
         return {"file": path, "executable": executable, "missing": missing}
 
 
-def prepare(settings: dict[str, Any]) -> None:
-    """Load pytest and its plugins, inside a warm worker; see `_zygote.py`."""
-    import importlib
+class Warm:
+    """A session that is set up in a warm worker and run by its children; see `_zygote.py`.
 
-    import pytest
+    pytest's own `wrap_session` does everything; what it is told to run between start and finish of
+    the session is the worker's loop, which a child leaves with its job in hand. Not for tests that
+    bring configuration: that is read when a session is set up.
+    """
 
-    pytest.hookimpl(hookwrapper=True)(Reporter.pytest_load_initial_conftests)
-    for name in settings["plugins"]:
-        importlib.import_module(name)
-    if settings["coverage"]:
-        importlib.import_module("coverage")
+    def __init__(self) -> None:
+        self.reporter = Reporter(None, [])
+        self.config: Any = None
+        self.args: list[str] = []
+        self.job: Any = None
 
+    def prepare(self, settings: dict[str, Any]) -> None:
+        """Load pytest, let it run once, and set up the session where that is possible."""
+        import importlib
 
-def do(request: dict[str, Any], blobs: bytes, job: Any) -> int:
-    """Lay out the files of a job and run its session; the exit code of this process."""
-    zygote = sys.modules["_testgrad_zygote"]
-    channel = Channel(job.detach())
-    try:
-        zygote.lay_out(request["files"], blobs)
-    except OSError as error:
-        if not zygote.is_full(error):
-            raise
-        channel.send("full", message=str(error))
+        import pytest
+
+        pytest.hookimpl(hookwrapper=True)(Reporter.pytest_load_initial_conftests)
+        for name in [*settings["plugins"], *(["coverage"] if settings["coverage"] else [])]:
+            importlib.import_module(name)
+        self.args = [*settings["args"], f"--rootdir={Path.cwd()}"]
+        warm_up(self.args)
+        if not any(arg.startswith(OTHER_COMMANDS) for arg in self.args):
+            with suppress(Exception, SystemExit):
+                self.config = self.configured()
+
+    def configured(self) -> Any:
+        from _pytest.config import _prepareconfig
+
+        config = _prepareconfig(self.args, [self.reporter])
+        commands = config.pluginmanager.hook.pytest_cmdline_main.get_hookimpls()
+        if any(not command.plugin.__name__.startswith("_pytest.") for command in commands):
+            return None  # a plugin runs sessions in its own way
+        return config
+
+    def around(self, serve: Any) -> Any:
+        """Wrap the worker's loop into the session."""
+        if self.config is None:
+            return serve
+
+        def run() -> None:
+            from _pytest.main import wrap_session
+
+            code: int | None = None
+            message = ""
+            try:
+                code = int(
+                    wrap_session(self.config, lambda config, session: self.go(serve, session))
+                )
+            except BaseException as error:
+                message = clean(f"{type(error).__name__}: {error}", MESSAGE_CHARS)
+            if self.job is None:
+                sys.stderr.write(f"the session of the worker ended: {code} {message}\n")
+                os._exit(1)
+            channel, lines = self.job
+            end_session(channel, self.reporter, code, message, lines)
+            os._exit(0)
+
+        return run
+
+    def go(self, serve: Any, session: Any) -> Any:
+        """Serve; in a child, run the tests of its job."""
+        from _pytest.main import _main
+
+        plugins = session.config.pluginmanager
+        capture, faults = plugins.get_plugin("capturemanager"), plugins.get_plugin("faulthandler")
+        if capture is not None:
+            capture.stop_global_capturing()
+        if faults is not None:
+            faults.pytest_unconfigure(session.config)
+        try:
+            serve()
+        except sys.modules["_testgrad_zygote"].Unwound as job:
+            request, channel = job.args
+        if capture is not None:
+            capture.start_global_capturing()
+            capture.suspend_global_capture()
+        if faults is not None:
+            faults.pytest_configure(session.config)
+        self.job = channel, begin_session(channel, self.reporter, request, self.args)
+        os.environ.setdefault("PYTEST_VERSION", sys.modules["pytest"].__version__)
+        return _main(session.config, session)
+
+    def do(self, request: dict[str, Any], blobs: bytes, job: int) -> int:
+        """Lay out the files of a job and run its session; the exit code of this process."""
+        zygote = sys.modules["_testgrad_zygote"]
+        channel = Channel(job)
+        try:
+            zygote.lay_out(request["files"], blobs)
+        except OSError as error:
+            if not zygote.is_full(error):
+                raise
+            channel.send("full", message=str(error))
+            return 0
+        if self.config is not None and not request["configured"]:
+            raise zygote.Unwound(request, channel)
+        run_session(channel, request, self.args)
         return 0
-    files = [str(Path.cwd() / path) for path in request["coverage"]]
-    lines = Lines(files) if files else None
-    session(channel, {**request, "args": [*request["args"], f"--rootdir={Path.cwd()}"]}, lines)
-    return 0
 
 
-def session(channel: Channel, settings: dict[str, Any], lines: Lines | None) -> None:
-    """Run one session of pytest and report it."""
+# Arguments that ask pytest for something else than running tests.
+OTHER_COMMANDS = (
+    "--help",
+    "-h",
+    "--version",
+    "-V",
+    "--fixtures",
+    "--markers",
+    "--cache-show",
+    "--setup",
+    "-c",
+)
+WARM = """
+import pytest
+@pytest.fixture
+def two(): return 2
+@pytest.mark.parametrize("a", [1])
+def test_equal(a, two, capsys):
+    print(a)
+    assert [a, two] == [1, 3]
+class TestPasses:
+    def test_raises(self, tmp_path):
+        with pytest.raises(ValueError, match="x"): raise ValueError("x")
+"""
+
+
+def warm_up(args: list[str]) -> None:
+    """Run a session once: what pytest imports or compiles late is there then."""
     import pytest
 
-    reporter = Reporter(channel, settings["done"])
-    sys.argv = ["pytest", *settings["args"]]
+    path, modules = list(sys.path), set(sys.modules)
+    file = Path("test_warm.py")
+    file.write_text(WARM, encoding="utf-8")
+    with suppress(BaseException):
+        pytest.main([*args, file.name], plugins=[Reporter(None, [])])
+    file.unlink()
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if name.startswith(("test_warm", "conftest")):
+            del sys.modules[name]
+    for left in [*Path.cwd().iterdir(), *Path(os.environ["TMPDIR"]).iterdir()]:
+        shutil.rmtree(left, ignore_errors=True)
+
+
+_warm = Warm()
+prepare, around, do = _warm.prepare, _warm.around, _warm.do
+
+
+def begin_session(
+    channel: Channel, reporter: Reporter, settings: dict[str, Any], args: list[str]
+) -> Any:
+    """Everything before pytest; what measures the lines of the candidate."""
+    files = [str(Path.cwd() / path) for path in settings.get("coverage", ())]
+    lines = Lines(files) if files else None
+    reporter.channel, reporter.done = channel, settings["done"]
+    sys.argv = ["pytest", *args]
     sys.path.insert(0, str(Path.cwd()))
     channel.send("ready")
-    code: int | None = None
-    message = ""
-    try:
-        code = int(pytest.main(settings["args"], plugins=[reporter]))
-    except BaseException as error:
-        message = clean(f"{type(error).__name__}: {error}", MESSAGE_CHARS)
+    return lines
+
+
+def end_session(
+    channel: Channel, reporter: Reporter, code: int | None, message: str, lines: Any
+) -> None:
+    """Say how pytest ended."""
     for stream in (sys.__stdout__, sys.__stderr__):
         with suppress(Exception):
             stream.flush()  # type: ignore[union-attr]
@@ -377,6 +511,21 @@ def session(channel: Channel, settings: dict[str, Any], lines: Lines | None) -> 
         for measured in lines.measured() if lines else []:
             channel.send("coverage", **measured)
         channel.send("ended", code=code, message=message)
+
+
+def run_session(channel: Channel, settings: dict[str, Any], args: list[str]) -> None:
+    """Run one session of pytest and report it."""
+    import pytest
+
+    reporter = Reporter(channel, [])
+    lines = begin_session(channel, reporter, settings, args)
+    code: int | None = None
+    message = ""
+    try:
+        code = int(pytest.main(args, plugins=[reporter]))
+    except BaseException as error:
+        message = clean(f"{type(error).__name__}: {error}", MESSAGE_CHARS)
+    end_session(channel, reporter, code, message, lines)
 
 
 def main() -> None:
@@ -390,7 +539,7 @@ def main() -> None:
         channel.send("missing", module=clean(error.name), message=clean(error, MESSAGE_CHARS))
         return
     pytest.hookimpl(hookwrapper=True)(Reporter.pytest_load_initial_conftests)
-    session(channel, settings, None)
+    run_session(channel, settings, settings["args"])
     channel.wait()
 
 

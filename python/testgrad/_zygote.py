@@ -1,9 +1,9 @@
-"""The inside of a warm worker: an interpreter that forks a child for each job and ends all it started.
+"""The inside of a warm worker: it forks a child for each job and ends all that the job started.
 
 Started by `src/sandbox/worker.rs`, already contained, as `python _zygote.py SETTINGS` with its
-control socket as descriptor 3. It loads what jobs need once, so that a job costs a fork. Nothing of a
-job is read here: the child does that, on a socket of its own. Standard library only, Python 3.8 or
-later.
+control socket as descriptor 3. It loads what jobs need once, so that a job costs a fork. Nothing of
+a job is read here: the child does that, on a socket of its own. Standard library only, Python 3.8
+or later.
 
 On the control socket come `run`, with four descriptors (standard input, output, error, and the
 socket of the job), and `kill`; `ended STATUS CPU_US RSS_KIB CLEAN` goes back for every job once the
@@ -18,6 +18,7 @@ if __name__ == "__main__":
     # The package's own modules must not be importable by their bare names.
     del sys.path[0]
 
+import _signal
 import array
 import ctypes
 import errno
@@ -41,24 +42,33 @@ from typing import Any, NoReturn
 CONTROL = 3
 # What most programs import; loaded once, here.
 USUAL = (
-    "atexit bisect calendar cmath collections copy datetime decimal enum fractions functools heapq "
-    "io itertools math numbers operator queue random re statistics string textwrap threading time "
-    "traceback typing dataclasses abc warnings linecache tokenize hashlib contextlib unittest.mock"
+    "abc atexit bisect calendar cmath collections contextlib copy dataclasses datetime decimal "
+    "enum fractions functools hashlib heapq io itertools linecache math numbers operator queue "
+    "random re statistics string textwrap threading time tokenize traceback typing warnings"
 )
 # Of a file system of its own; see src/sandbox/mount.rs.
 OWN_HOME = "/box/home"
 MOST_LEFT = 500
 DEEPEST = 20
 
+SIGCHLD, SIGINT, SIGTERM = int(signal.SIGCHLD), int(signal.SIGINT), int(signal.SIGTERM)
+SIG_DFL = int(signal.SIG_DFL)
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER = 1, 4, 22, 36
 SECCOMP_MODE_FILTER = 2
+
+
+class Unwound(BaseException):
+    """A child does its job after the stack of this file is unwound; its argument says what it is."""
 
 
 class Kernel:
     """The calls that Python has no names for."""
 
     def __init__(self) -> None:
-        self._prctl = ctypes.CDLL(None, use_errno=True).prctl
+        # These keep the interpreter's lock. A plain fork(2) is enough for a process of one thread,
+        # and spares each child the work of Python's own, which touches hundreds of pages.
+        library = ctypes.PyDLL(None)
+        self._prctl, self.fork = library.prctl, library.fork
         text = os.environ.pop("TESTGRAD_GROUP_FILTER", "")
         steps = bytes.fromhex(text)
         self._steps = ctypes.create_string_buffer(steps, len(steps))
@@ -70,8 +80,7 @@ class Kernel:
     def set(self, option: int, value: Any, what: Any = 0) -> None:
         """Call prctl(2); refused means that a promise cannot be kept, so nothing goes on then."""
         if self._prctl(option, value, what, 0, 0) != 0:
-            number = ctypes.get_errno()
-            raise OSError(number, f"prctl({option}): {os.strerror(number)}")
+            raise OSError(f"prctl({option}) was refused")
 
     def stay_in_group(self) -> None:
         """Never leave the process group again, nor does anything started from here."""
@@ -84,6 +93,8 @@ class Zygote:
     def __init__(self, modules: Any) -> None:
         self.modules = modules
         self.kernel = Kernel()
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.highest = min(limit, 1024) - 1
         self.is_first = os.getpid() == 1  # of a process namespace of its own
         self.control = socket.socket(fileno=CONTROL)
         self.child = 0
@@ -131,10 +142,9 @@ class Zygote:
         message, ancillary, _, _ = self.control.recvmsg(
             64, socket.CMSG_LEN(4 * descriptors.itemsize)
         )
-        for level, kind, data in ancillary:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
         if message == b"run":
+            for _, _, data in ancillary:
+                descriptors.frombytes(data)
             self.start(list(descriptors))
         elif message == b"kill":
             if self.child:
@@ -144,9 +154,12 @@ class Zygote:
 
     def start(self, descriptors: list[int]) -> None:
         self.cpu_us = self.rss_kib = self.status = 0
-        child = os.fork()
+        child = self.kernel.fork()
         if child == 0:
             self.become_job(descriptors)
+        if child < 0:  # no memory, no room for processes
+            self.control.send(b"ended 256 0 0 0")
+            return
         self.child = child
         if not self.is_first:
             with suppress(OSError):  # the child does it too; whoever is first
@@ -158,36 +171,38 @@ class Zygote:
         """What the child does; no exception of it comes back into the loop."""
         status = 70
         try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            # The functions of `_signal` make no enums.
+            _signal.set_wakeup_fd(-1)
+            _signal.signal(SIGCHLD, SIG_DFL)
+            _signal.signal(SIGINT, _signal.default_int_handler)
             if self.is_first:
                 os.setsid()
             else:
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
-                self.kernel.set(PR_SET_PDEATHSIG, signal.SIGKILL)
+                _signal.signal(SIGTERM, SIG_DFL)
+                self.kernel.set(PR_SET_PDEATHSIG, int(signal.SIGKILL))
                 os.setpgid(0, 0)
                 self.kernel.stay_in_group()
             self.kernel.set(PR_SET_DUMPABLE, 1)
-            with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
-                file.write("1000")
-            for descriptor in range(3):
-                os.dup2(descriptors[descriptor], descriptor)
+            stdin, stdout, stderr, job = descriptors
+            os.dup2(stdin, 0)
+            os.dup2(stdout, 1)
+            os.dup2(stderr, 2)
             # A high number survives programs that close or reuse the low ones.
-            limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-            job = os.dup(descriptors[3]) if limit < 64 else _duplicate(descriptors[3], limit - 16)
-            self.control.detach()
-            os.closerange(3, job)
-            os.closerange(job + 1, limit)
+            os.dup2(job, self.highest, False)
+            # What else is open was opened by what is loaded, before any job.
+            self.control.close()
+            for descriptor in (self.wakeup, self.wakeup_end, *descriptors):
+                os.close(descriptor)
             gc.enable()
-            status = self.modules.do(socket.socket(fileno=job))
+            status = self.modules.do(self.highest)
+        except Unwound:
+            raise
         except BaseException:
             with suppress(BaseException):
                 import traceback
 
                 os.write(2, traceback.format_exc().encode("utf-8", "backslashreplace"))
-        finally:
-            os._exit(status)
+        os._exit(status)
 
     def reap(self) -> None:
         while True:
@@ -218,7 +233,7 @@ class Zygote:
             self.account(usage)
             if pid == child:
                 self.status = status
-        clean = all([tidy(path, kept) for path, kept in self.rooms])
+        clean = all(tidy(path, kept) for path, kept in self.rooms)
         message = f"ended {self.status} {self.cpu_us} {self.rss_kib} {int(clean)}"
         self.control.send(message.encode())
 
@@ -234,21 +249,14 @@ class Zygote:
         os._exit(0)
 
 
-def _duplicate(descriptor: int, lowest: int) -> int:
-    import fcntl
-
-    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
-
-
 def tidy(room: Path, kept: set[str]) -> bool:
     """Empty a directory that a job could write to; false when that is left to be done.
 
     What takes long is left: then the whole worker goes, and its file system with it.
     """
     try:
-        about = os.stat(room)
-        if stat.S_IMODE(about.st_mode) != 0o700:
-            os.chmod(room, 0o700)
+        if stat.S_IMODE(room.stat().st_mode) != 0o700:
+            room.chmod(0o700)
         if kept:
             return False  # something is shown in there
         with os.scandir(room) as entries:
@@ -261,7 +269,7 @@ def tidy(room: Path, kept: set[str]) -> bool:
             if is_directory:
                 shutil.rmtree(path)
             else:
-                os.unlink(path)
+                os.unlink(path)  # noqa: PTH108
     except OSError:
         return False
     return True
@@ -281,6 +289,7 @@ class Modules:
     """What jobs need, loaded once: the files of this package that do them, by the kind of job."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
+        self.scan = json.JSONDecoder().scan_once
         self.missing = ""
         self.message = ""
         for name in USUAL.split():
@@ -302,26 +311,28 @@ class Modules:
         version = ".".join(map(str, sys.version_info[:3]))
         return {"python": version, "missing": self.missing, "message": self.message}
 
-    def do(self, job: socket.socket) -> int:
-        """Read the request and do it; the exit code of the child."""
+    def do(self, job: int) -> int:
+        """Read the request from the socket of the job and do it; the exit code of the child."""
         size, count = struct.unpack("=II", receive(job, 8))
-        request = json.loads(receive(job, size))
+        request, _ = self.scan(receive(job, size).decode(), 0)
         blobs = receive(job, count)
-        if self.seed is not None:
-            random.seed(self.seed)
+        random.seed(self.seed)  # which the fork has not done
         return int(self.kinds[request["kind"]].do(request, blobs, job))
 
 
-def receive(job: socket.socket, count: int) -> bytes:
+def receive(job: int, count: int) -> bytes:
     """Exactly so many bytes."""
-    data = bytearray(count)
-    view = memoryview(data)
-    while view:
-        got = job.recv_into(view)
-        if got == 0:
+    data = os.read(job, count) if count else b""
+    if len(data) == count:
+        return data
+    parts = [data]
+    while count > len(data):
+        count -= len(data)
+        data = os.read(job, min(count, 1 << 20))
+        if not data:
             raise EOFError("the request of the job is cut")
-        view = view[got:]
-    return bytes(data)
+        parts.append(data)
+    return b"".join(parts)
 
 
 def load(path: str) -> Any:
@@ -336,25 +347,30 @@ def load(path: str) -> Any:
     return module
 
 
-def lay_out(files: list[list[Any]], blobs: bytes) -> None:
+def lay_out(files: list[list[Any]], blobs: bytes) -> int:
     """Write the files of a job into the current directory.
 
     Args:
-        files: For each, its path's length and its body's in `blobs`, and its permissions, None for a
+        files: For each, the length of its path and of its body, and its permissions, None for a
             link.
+        blobs: Paths and bodies, one after the other.
+
+    Returns:
+        Where in `blobs` they end.
     """
     at = 0
     made = {b""}
     for path_size, body_size, mode in files:
         path = blobs[at : at + path_size]
-        body = blobs[at + path_size : at + path_size + body_size]
-        at += path_size + body_size
-        above = os.path.dirname(path)  # noqa: PTH120
-        if above not in made:
+        at += path_size
+        body = blobs[at : at + body_size]
+        at += body_size
+        above, slash, _ = path.rpartition(b"/")
+        if slash and above not in made:
             os.makedirs(above, exist_ok=True)  # noqa: PTH103
             made.add(above)
         if mode is None:
-            os.symlink(body, path)
+            os.symlink(body, path)  # noqa: PTH211
             continue
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         try:
@@ -364,6 +380,7 @@ def lay_out(files: list[list[Any]], blobs: bytes) -> None:
                 os.fchmod(descriptor, mode)
         finally:
             os.close(descriptor)
+    return at
 
 
 def is_full(error: OSError) -> bool:
@@ -374,7 +391,11 @@ def is_full(error: OSError) -> bool:
 def main() -> None:
     """Load everything and serve."""
     sys.modules["_testgrad_zygote"] = sys.modules["__main__"]
-    Zygote(Modules(json.loads(sys.argv[1]))).serve()
+    modules = Modules(json.loads(sys.argv[1]))
+    serve = Zygote(modules).serve
+    for module in modules.kinds.values():
+        serve = getattr(module, "around", lambda serve: serve)(serve)
+    serve()
 
 
 if __name__ == "__main__":

@@ -90,14 +90,15 @@ impl Pytest {
             run.record.add_error("candidate", "disk", excess);
             return run.into_suite();
         }
-        let settings = json!({"plugins": self.plugins, "coverage": self.measures_coverage});
+        let args = self.arguments();
+        let settings = json!({"plugins": self.plugins, "coverage": self.measures_coverage, "args": args});
         let mut lease = self.contained.lease("pytest", "_worker.py", &settings, &mut is_cancelled)?;
         run.containment = Some(lease.containment());
         run.started = Instant::now();
-        let args = self.arguments();
         let sources = if self.measures_coverage { staged.sources.as_slice() } else { &[] };
         run.finish(&mut is_cancelled, &mut |told, watch| {
-            let fields = json!({"kind": "pytest", "args": args, "done": told.done, "coverage": sources});
+            let fields = json!({"kind": "pytest", "done": told.done, "coverage": sources,
+                                "configured": staged.is_configured});
             let request = Request::new(fields, staged.parcel.entries(), &[]);
             let job = Job {
                 request: request.parts(),

@@ -97,6 +97,8 @@ pub(super) struct Staged {
     pub(super) dead_links: Vec<String>,
     /// Paths of the candidate that lead outside.
     pub(super) outside: Vec<String>,
+    /// Whether the tests bring configuration.
+    pub(super) is_configured: bool,
     /// What the candidate has too much of; nothing is laid out then.
     pub(super) excess: Option<String>,
 }
@@ -129,6 +131,7 @@ pub(super) fn stage(
         }
         let is_replaced = module.has(&file.path) && files.iter().any(|own| own.path == file.path);
         if !is_replaced {
+            staged.is_configured |= is_configuration(&file.path);
             staged.parcel.add(&file)?;
         }
     }
@@ -200,10 +203,15 @@ fn tree_of(files: Vec<File>) -> Tree {
     Tree { files, left_out: Vec::new() }
 }
 
+/// Whether a file tells pytest what to do.
+fn is_configuration(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| CONFIGURATION.iter().any(|own| name == *own))
+}
+
 /// Whether a file is a test or tells pytest what to do.
 fn is_reserved(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    CONFIGURATION.contains(&&*name)
+    is_configuration(path)
         || name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
 }
 
