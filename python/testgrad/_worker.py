@@ -15,7 +15,9 @@ if __name__ == "__main__":
     # comes first, as with `python -m pytest`, but only once our own imports are done.
     del sys.path[0]
 
+import base64
 import fcntl
+import io
 import json
 import os
 import resource
@@ -383,9 +385,7 @@ class Warm:
             code: int | None = None
             message = ""
             try:
-                code = int(
-                    wrap_session(self.config, lambda config, session: self.go(serve, session))
-                )
+                code = int(wrap_session(self.config, lambda _, session: self.go(serve, session)))
             except BaseException as error:
                 message = clean(f"{type(error).__name__}: {error}", MESSAGE_CHARS)
             if self.job is None:
@@ -431,23 +431,33 @@ class Warm:
                 raise
             channel.send("full", message=str(error))
             return 0
+        if request.get("rewrite"):
+            for path in request["rewrite"]:
+                self.rewrite(channel, path)
+            return 0
         if self.config is not None and not request["configured"]:
             raise zygote.Unwound(request, channel)
         run_session(channel, request, self.args)
         return 0
 
+    def rewrite(self, channel: Channel, path: str) -> None:
+        """Compile a test file as pytest does, and send what it would keep of that on disk."""
+        from _pytest.assertion.rewrite import PYC_TAIL, _rewrite_test, _write_pyc_fp, get_cache_dir
+
+        file = Path(path).absolute()
+        with suppress(Exception):  # one that does not compile says so when it is collected
+            source, code = _rewrite_test(file, self.config)
+            compiled = io.BytesIO()
+            _write_pyc_fp(compiled, source, code)
+            target = (get_cache_dir(file) / (file.stem + PYC_TAIL)).relative_to(Path.cwd())
+            text = base64.b64encode(compiled.getvalue()).decode()
+            channel.send("rewritten", path=str(target), compiled=text)
+
 
 # Arguments that ask pytest for something else than running tests.
 OTHER_COMMANDS = (
-    "--help",
-    "-h",
-    "--version",
-    "-V",
-    "--fixtures",
-    "--markers",
-    "--cache-show",
-    "--setup",
-    "-c",
+    *("--help", "-h", "--version", "-V", "--fixtures", "--markers", "--cache-show"),
+    *("--setup", "-c", "--config-file"),
 )
 WARM = """
 import pytest

@@ -17,6 +17,7 @@ use super::runner::{
 use crate::outcome::SuiteResult;
 use crate::runner::contained::inherited_environment;
 use crate::runner::pytest::Pytest;
+use crate::runner::rewritten::Rewritten;
 use crate::runner::{Candidate, Error, Judge, Module, Project, Runner, Tests};
 use crate::sandbox::Limits;
 
@@ -139,6 +140,7 @@ impl PytestRunner {
             plugins,
             measures_coverage: coverage,
             stops_at_failure: stops_at_failure(stop_at)?,
+            rewritten: Rewritten::default(),
         };
         let module = Module::parse(module).ok_or_else(no_module)?;
         let shown = format!("<PytestRunner of {} by {shown}>", module.name());

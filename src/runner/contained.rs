@@ -170,13 +170,13 @@ pub(super) struct Request {
 
 impl Request {
     /// A request with the files of a run and further bytes.
-    pub(super) fn new(mut fields: Json, files: &[Entry], more: &[&[u8]]) -> Self {
+    pub(super) fn new<'a>(
+        mut fields: Json,
+        files: impl IntoIterator<Item = &'a Entry>,
+        more: &[&[u8]],
+    ) -> Self {
         use std::os::unix::ffi::OsStrExt;
-        let mut blobs = Vec::with_capacity(
-            files.iter().map(|file| file.path.as_os_str().len() + file.body.len()).sum::<usize>()
-                + more.iter().map(|part| part.len()).sum::<usize>(),
-        );
-        let mut list = Vec::with_capacity(files.len());
+        let (mut blobs, mut list) = (Vec::new(), Vec::new());
         for file in files {
             let path = file.path.as_os_str().as_bytes();
             list.push(json!([path.len(), file.body.len(), file.mode]));

@@ -22,6 +22,7 @@ mod judge;
 mod project;
 pub mod pytest;
 mod record;
+pub mod rewritten;
 mod stage;
 pub mod stdio;
 mod tree;

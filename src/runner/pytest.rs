@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::contained::{Contained, Request};
 use super::record::{Blamed, Cause, Record, Session};
+use super::rewritten::Rewritten;
 use super::stage::{Module, Tests, stage};
 use super::{Candidate, Error, Generation, IsCancelled, seconds};
 use crate::containment::Containment;
@@ -51,6 +52,8 @@ pub struct Pytest {
     pub measures_coverage: bool,
     /// Whether to end the run at the first test that does not pass.
     pub stops_at_failure: bool,
+    /// The tests as pytest compiles them.
+    pub rewritten: Rewritten,
 }
 
 impl Pytest {
@@ -95,11 +98,12 @@ impl Pytest {
         let mut lease = self.contained.lease("pytest", "_worker.py", &settings, &mut is_cancelled)?;
         run.containment = Some(lease.containment());
         run.started = Instant::now();
+        let compiled = self.rewritten.of(&staged, &mut lease)?;
         let sources = if self.measures_coverage { staged.sources.as_slice() } else { &[] };
         run.finish(&mut is_cancelled, &mut |told, watch| {
             let fields = json!({"kind": "pytest", "done": told.done, "coverage": sources,
                                 "configured": staged.is_configured});
-            let request = Request::new(fields, staged.parcel.entries(), &[]);
+            let request = Request::new(fields, staged.parcel.entries().iter().chain(compiled.iter()), &[]);
             let job = Job {
                 request: request.parts(),
                 stdin: &[],

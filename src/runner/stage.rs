@@ -97,6 +97,8 @@ pub(super) struct Staged {
     pub(super) dead_links: Vec<String>,
     /// Paths of the candidate that lead outside.
     pub(super) outside: Vec<String>,
+    /// How many of the files are the tests'; these come first.
+    pub(super) tests: usize,
     /// Whether the tests bring configuration.
     pub(super) is_configured: bool,
     /// What the candidate has too much of; nothing is laid out then.
@@ -135,6 +137,7 @@ pub(super) fn stage(
             staged.parcel.add(&file)?;
         }
     }
+    staged.tests = staged.parcel.entries().len();
     for file in files {
         if is_cancelled() {
             return Err(Error::Interrupted);
@@ -208,10 +211,12 @@ fn is_configuration(path: &Path) -> bool {
     path.file_name().is_some_and(|name| CONFIGURATION.iter().any(|own| name == *own))
 }
 
-/// Whether a file is a test or tells pytest what to do.
+/// Whether a file is a test, or bytecode that could stand for one, or tells pytest what to do.
 fn is_reserved(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     is_configuration(path)
+        || path.iter().any(|part| part == "__pycache__")
+        || path.extension().is_some_and(|extension| extension == "pyc")
         || name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
 }
 
@@ -262,6 +267,8 @@ mod tests {
             ("test_more.py", "forged"),
             ("sub/conftest.py", "forged"),
             ("pytest.ini", "forged"),
+            ("__pycache__/test_a.cpython-311-pytest-9.0.0.pyc", "forged"),
+            ("test_a.pyc", "forged"),
             ("../outside.py", "forged"),
             ("helper.py", "fine"),
         ]));
@@ -272,7 +279,15 @@ mod tests {
         );
         assert_eq!(
             staged.left_out,
-            ["data.json", "test_a.py", "test_more.py", "sub/conftest.py", "pytest.ini"]
+            [
+                "data.json",
+                "test_a.py",
+                "test_more.py",
+                "sub/conftest.py",
+                "pytest.ini",
+                "__pycache__/test_a.cpython-311-pytest-9.0.0.pyc",
+                "test_a.pyc"
+            ]
         );
         assert_eq!(staged.outside, ["../outside.py"]);
         assert_eq!(staged.sources.len(), 2);

@@ -164,7 +164,7 @@ impl<'a> Exit<'a> {
 }
 
 /// Bytes from base64 with padding; `None` when it is none.
-fn from_base64(text: &str) -> Option<Vec<u8>> {
+pub(super) fn from_base64(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count) = (0_u32, 0);
     for byte in text.trim_end_matches('=').bytes() {

@@ -63,7 +63,7 @@ impl Default for Limits {
             processes: 64,
             file_bytes: 64 << 20,
             scratch_bytes: 256 << 20,
-            open_files: 256,
+            open_files: 1024,
             output_bytes: 16 << 20,
             stack_bytes: 8 << 20,
         }
