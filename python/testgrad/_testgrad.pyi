@@ -12,7 +12,7 @@ from testgrad.enums import TestSeverity, TestStatus
 from testgrad.errors import NoVerdict
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
-__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "Curriculum", "FeedbackEntry", "Gated", "GroupSignal", "History", "LearningPoint", "LoopRun", "MultiSignal", "PassRate", "Progression", "PytestRunner", "RewardSignal", "RewardWeights", "SeverityWeighted", "SuiteResult", "TestResult", "_cancel_runs", "_encode_value", "_end", "_launch", "_parse_value", "advantages", "binary_reward", "build_feedback", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "run_pytest", "severity_weighted_reward", "speed_score"]
+__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "Curriculum", "FeedbackEntry", "Gated", "GroupSignal", "History", "LearningPoint", "LoopRun", "MultiSignal", "PassRate", "Progression", "PytestRunner", "RewardSignal", "RewardWeights", "SeverityWeighted", "SuiteResult", "Task", "TestResult", "_TaskReader", "_cancel_runs", "_encode_value", "_end", "_launch", "_parse_value", "advantages", "binary_reward", "build_feedback", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "run_pytest", "severity_weighted_reward", "speed_score"]
 
 ABSENT: Final[int]
 """
@@ -1068,6 +1068,165 @@ class SuiteResult:
         """
 
 @final
+class Task:
+    """
+    Something to write, with the tests that judge it.
+
+    Args:
+        id: Its name, unique in its file.
+        prompt: What to write, in words or as the beginning of a program.
+        kind: "pytest" (tests import the candidate's module), "stdio" (a program reads standard input and
+            writes standard output), "function" (a function is called) or "command" (a command is run
+            beside the files).
+        module: The module that a candidate becomes, "pytest" only; None means "solution" there.
+        entry_point: The function the candidate must have.
+        tests: Paths to texts: of "pytest" what `PytestRunner` takes, of "command" the files that lie beside
+            the candidate.
+        cases: Of "stdio" mappings with "input" and "output"; of "function" mappings with "args", "kwargs"
+            and "expected".
+        compare: When outputs are the same: "trimmed", "exact", "tokens", "floats" or "unordered"; "checker"
+            when a program of the task's author has to say. None leaves it to the runner.
+        tolerance: Of numbers, relative beyond 1, absolute below; >= 0.
+        time_limit_s: Wall time of one test or case in seconds, > 0.
+        memory_limit_bytes: Memory, > 0.
+        reference: A candidate that passes: code, or paths to texts.
+        stub: What a learner starts from.
+        variants: Names to candidates, the reference and the stub among them where the source has more.
+        source: The file or folder it was read from, and the line from 1 (None for a folder).
+    """
+    __match_args__: Final[tuple[str, str]]
+    """
+    For `match`.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, id: str, prompt: str = ..., *, kind: str, module: str | None = None, entry_point: str | None = None, tests: "Mapping[str, str] | None" = None, cases: "Iterable[Mapping[str, Any]] | None" = None, compare: str | None = None, tolerance: SupportsFloat | SupportsIndex | None = None, time_limit_s: SupportsFloat | SupportsIndex | None = None, memory_limit_bytes: SupportsIndex | None = None, reference: str | Mapping[str, str] | None = None, stub: str | Mapping[str, str] | None = None, variants: "Mapping[str, str | Mapping[str, str]] | None" = None, source: "tuple[str | PathLike[str], int | None] | None" = None) -> Task: ...
+    def __reduce__(self, /) -> tuple[Any, ...]: ...
+    def __repr__(self, /) -> str: ...
+    def candidate(self, /, completion: str) -> str | dict[str, str]:
+        """
+        The candidate in a model's completion.
+
+        Thinking, prose and markdown fences are cut. Where the prompt is the beginning of a program
+        (HumanEval), the completion may go on from it or be the whole program; a whole program still gets what
+        the prompt has above the function: imports and functions beside it.
+
+        Args:
+            completion: What the model answered.
+
+        Returns:
+            The module's code; for a task of kind "command" the one file that has to be written.
+
+        Raises:
+            ValueError: A task of kind "command" whose candidate is several files.
+
+        Example:
+            >>> task = Task("add", "def add(a, b):\\n", kind="pytest", entry_point="add",
+            ...             tests={"test_add.py": "from solution import add\\ndef test(): assert add(1, 2) == 3"})
+            >>> print(task.candidate("    return a + b"))
+            def add(a, b):
+                return a + b
+        """
+    @property
+    def cases(self, /) -> tuple[dict[str, Any], ...]:
+        """
+        Inputs and outputs, or calls and results; fresh dicts each time.
+        """
+    @property
+    def compare(self, /) -> str | None:
+        """
+        When outputs are the same; None leaves it to the runner.
+        """
+    @property
+    def entry_point(self, /) -> str | None:
+        """
+        The function that a candidate must have.
+        """
+    @staticmethod
+    def from_json(text: "str | bytes") -> Task:
+        """
+        The task that `to_json` wrote.
+
+        Raises:
+            ValueError: The text is no such JSON.
+        """
+    @property
+    def id(self, /) -> str:
+        """
+        Its name.
+        """
+    @property
+    def kind(self, /) -> str:
+        """
+        "pytest", "stdio", "function" or "command".
+        """
+    @property
+    def memory_limit_bytes(self, /) -> int | None:
+        """
+        Memory.
+        """
+    @property
+    def module(self, /) -> str | None:
+        """
+        The module that a candidate becomes; None unless the kind is "pytest".
+        """
+    @property
+    def prompt(self, /) -> str:
+        """
+        What to write.
+        """
+    @property
+    def reference(self, /) -> str | dict[str, str] | None:
+        """
+        A candidate that passes.
+        """
+    def runner(self, /, **options: "Any") -> Any:
+        """
+        What judges candidates of this task: `PytestRunner`, `StdioRunner` or `FunctionRunner`.
+
+        Args:
+            options: For the runner; they win over what the task says.
+
+        Raises:
+            ValueError: A task of kind "command", or one whose outputs need a `checker`.
+        """
+    @property
+    def source(self, /) -> tuple[str, int | None] | None:
+        """
+        The file or folder it was read from, and the line from 1 (None for a folder).
+        """
+    @property
+    def stub(self, /) -> str | dict[str, str] | None:
+        """
+        What a learner starts from.
+        """
+    @property
+    def tests(self, /) -> dict[str, str]:
+        """
+        Paths to texts, a fresh dict each time.
+        """
+    @property
+    def time_limit_s(self, /) -> float | None:
+        """
+        Wall time of one test or case in seconds.
+        """
+    def to_json(self, /) -> str:
+        """
+        The task as JSON on one line, as `testgrad.tasks.write` writes it; `from_json` reads it back.
+        """
+    @property
+    def tolerance(self, /) -> float | None:
+        """
+        Of numbers.
+        """
+    @property
+    def variants(self, /) -> dict[str, str | dict[str, str]]:
+        """
+        Candidates by name, a fresh dict each time.
+        """
+
+@final
 class TestResult:
     """
     What one test did, with severity, message and duration.
@@ -1167,6 +1326,15 @@ class TestResult:
         """
         The value as JSON; `from_json` reads it back.
         """
+
+@final
+class _TaskReader:
+    """
+    The tasks of a file or folder; after an error of one task the next can be asked for.
+    """
+    def __iter__(self, /) -> _TaskReader: ...
+    def __new__(cls, /, path: str | PathLike[str], format: str | None = None) -> _TaskReader: ...
+    def __next__(self, /) -> Task: ...
 
 def _cancel_runs(patience_s: SupportsFloat | SupportsIndex = 0.0) -> None:
     """

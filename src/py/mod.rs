@@ -14,6 +14,7 @@ mod repr;
 mod reward;
 mod runner;
 mod sandbox;
+mod task;
 mod value;
 
 /// The binary half of testgrad; use the package `testgrad`, which re-exports it.
@@ -44,6 +45,8 @@ mod _testgrad {
     #[pymodule_export]
     use super::sandbox::{_end, _launch};
     #[pymodule_export]
+    use super::task::_TaskReader;
+    #[pymodule_export]
     use super::value::{_encode_value, _parse_value};
     #[pymodule_export]
     use crate::curve::LearningPoint;
@@ -58,6 +61,8 @@ mod _testgrad {
         Binary, Curriculum, Gated, MultiSignal, PassRate, Progression, RewardSignal, RewardWeights,
         SeverityWeighted,
     };
+    #[pymodule_export]
+    use crate::task::Task;
 
     /// Python's own word for what has a length, an order and places; it also lets `match` unpack them.
     #[pymodule_init]
