@@ -103,10 +103,14 @@ def test_every_task_of_the_real_files_is_read(name: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["humaneval", "mbpp_100", "quixbugs", "exercism_python_60"])
 def test_the_reference_passes_what_the_stub_does_not(name: str) -> None:
     path = shared("data", "tasks", f"{name}.jsonl.gz")
+    facts = shared("data", "tasks", "expected", f"{name}.json")
     assert path is not None
+    assert facts is not None
+    expected = json.loads(facts.read_text())
     for task in list(tasks.read(path))[3:30:13]:
         suite = task.runner()(task.reference)
         assert suite.all_passed, (task.id, suite.failing)
+        assert [test.name for test in suite] == expected[task.id]["tests"]
         assert not task.runner()(task.stub).all_passed, task.id
 
 

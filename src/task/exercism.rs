@@ -33,9 +33,9 @@ pub(super) fn folders(path: &Path) -> Result<Vec<PathBuf>, Problem> {
         for folder in inside {
             let Ok(entries) = std::fs::read_dir(path.join(folder)) else { continue };
             for entry in entries {
-                let folder = entry?.path();
-                if folder.join(CONFIG).is_file() {
-                    found.push(folder);
+                let entry = entry?;
+                if entry.file_type()?.is_dir() && entry.path().join(CONFIG).is_file() {
+                    found.push(entry.path());
                 }
             }
         }
@@ -145,7 +145,11 @@ fn text(folder: &Path, path: &str) -> Result<String, Problem> {
         }
     }
     let failed = |error: io::Error| Problem::unusable("files", format!("cannot read {path:?}: {error}"));
-    if std::fs::metadata(&place).map_err(failed)?.len() > MAX_FILE_BYTES {
+    let about = std::fs::metadata(&place).map_err(failed)?;
+    if !about.is_file() {
+        return Err(Problem::unusable("files", format!("{path:?} is no file")));
+    }
+    if about.len() > MAX_FILE_BYTES {
         return Err(Problem::unusable("files", format!("{path:?} is longer than {MAX_FILE_BYTES} bytes")));
     }
     std::fs::read_to_string(&place).map_err(failed)

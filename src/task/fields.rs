@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Files, Problem, Program};
 use crate::runner::value::Value;
 
-/// An object: the last of equal keys counts, as in Python.
+/// An object; no two keys are equal.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'a>(pub(super) &'a [(Value, Value)]);
 
@@ -20,7 +20,7 @@ impl<'a> Row<'a> {
 
     /// The value of a key; null counts as absent.
     pub(super) fn get(self, key: &str) -> Option<&'a Value> {
-        let found = self.0.iter().rev().find(|(name, _)| matches!(name, Value::Str(name) if name == key));
+        let found = self.0.iter().find(|(name, _)| matches!(name, Value::Str(name) if name == key));
         found.map(|(_, value)| value).filter(|value| !matches!(value, Value::None))
     }
 
@@ -111,13 +111,11 @@ pub(super) fn wrong_type(key: &str, wanted: &'static str, got: &Value) -> Proble
 /// The texts by path that an object holds.
 pub(super) fn files(value: &Value, key: &str) -> Result<Files, Problem> {
     let Value::Dict(pairs) = value else { return Err(wrong_type(key, "an object of paths to texts", value)) };
-    let mut files: Vec<(Arc<str>, Arc<str>)> = Vec::new();
-    for (path, text) in pairs {
+    let file = |(path, text): &(Value, Value)| {
         let path = text_of(path, key)?;
-        files.retain(|(known, _)| **known != *path);
-        files.push((path.into(), text_of(text, &format!("{key}[{path:?}]"))?.into()));
-    }
-    Ok(files.into())
+        Ok((Arc::from(path), text_of(text, &format!("{key}[{path:?}]"))?.into()))
+    };
+    pairs.iter().map(file).collect()
 }
 
 /// The candidate that a string or an object of texts is.

@@ -67,8 +67,7 @@ fn function_case(case: &Value, index: usize) -> Result<Case, Problem> {
     let args = row.list("args")?.unwrap_or_default();
     let kwargs = row.object("kwargs")?.map(|kwargs| kwargs.0).unwrap_or_default();
     // null is a result like any other
-    let expected =
-        row.0.iter().rev().find(|(name, _)| matches!(name, Value::Str(name) if name == "expected"));
+    let expected = row.0.iter().find(|(name, _)| matches!(name, Value::Str(name) if name == "expected"));
     let (_, expected) = expected.ok_or_else(|| Problem::unusable(&key, "no \"expected\""))?;
     let named = |(name, value): &(Value, Value)| Ok((text_of(name, &key)?.to_owned(), plain(value, &key)?));
     Ok(Case::Function {

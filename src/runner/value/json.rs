@@ -13,6 +13,7 @@
 //! | `d` | `[[key, value], ...]` | a dict |
 //! | `o` | `"generator"` | anything else, by the name of its type |
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::{MAX_BYTES, MAX_DEPTH, MAX_DIGITS, MAX_ITEMS, Value};
@@ -173,6 +174,24 @@ pub(super) fn write_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
+/// The pairs as Python's `json` keeps them: of equal keys the place of the first and the value of the last.
+fn last_of_each(pairs: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
+    let name = |key: &Value| match key {
+        Value::Str(name) => name.clone(),
+        _ => String::new(), // there are no others
+    };
+    let mut places: HashMap<String, usize> = HashMap::with_capacity(pairs.len());
+    let mut kept: Vec<(Value, Value)> = Vec::with_capacity(pairs.len());
+    for (key, value) in pairs {
+        let place = *places.entry(name(&key)).or_insert(kept.len());
+        match kept.get_mut(place) {
+            Some(pair) => pair.1 = value,
+            None => kept.push((key, value)),
+        }
+    }
+    kept
+}
+
 /// An int that is not too long.
 fn int(text: &str) -> Value {
     match text.len() - usize::from(text.starts_with('-')) {
@@ -282,7 +301,7 @@ impl<'a> Reader<'a> {
             }
         }
         self.take(b'}', "a comma or the end of the object")?;
-        Ok(Value::Dict(pairs))
+        Ok(Value::Dict(last_of_each(pairs)))
     }
 
     fn tagged(&mut self) -> Result<Value, Error> {

@@ -219,6 +219,7 @@ mod tests {
     fn what_pythons_json_writes_is_read() {
         assert_eq!(plain("[Infinity, -Infinity, 1e999]").to_string(), "[inf, -inf, inf]");
         assert_eq!(plain("NaN").to_string(), "nan");
+        assert_eq!(plain(r#"{"a": 1, "b": 2, "a": 3}"#).to_string(), "{'a': 3, 'b': 2}");
         assert_eq!(plain(r#"{"a": {}, "b": [{"c": 1}]}"#).to_string(), "{'a': {}, 'b': [{'c': 1}]}");
     }
 
