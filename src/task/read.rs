@@ -218,6 +218,9 @@ mod tests {
         assert_eq!(task.module.as_deref(), Some("a"));
         assert_eq!(task.stub, Some(Program::Code("X = 2".into())));
         assert_eq!(task.variants.len(), 2);
+        let package = one(&SUITE.replace("a.py", "a/__init__.py").replace("test_a/__init__.py", "test_a.py"));
+        assert_eq!(package.module.as_deref(), Some("a"));
+        assert!(matches!(package.stub, Some(Program::Files(_))));
         let task = one(STDIO);
         assert_eq!((task.compare.as_deref(), task.tolerance), (Some("floats"), Some(1e-3)));
         assert_eq!(task.memory_limit_bytes, Some(64 << 20));

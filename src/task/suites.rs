@@ -47,17 +47,17 @@ fn read_files(row: Row<'_>, id: &str) -> Result<Task, Problem> {
     Ok(task)
 }
 
-/// The module that a path would be imported as: `pkg.mod` for `pkg/mod.py`.
+/// The module that a path would be imported as: `pkg.mod` for `pkg/mod.py`, `pkg` for `pkg/__init__.py`.
 pub(super) fn module_of(path: &str) -> Option<String> {
-    Some(path.strip_suffix(".py")?.trim_start_matches("./").replace('/', "."))
+    let stem = path.strip_suffix(".py")?.trim_start_matches("./");
+    Some(stem.strip_suffix("/__init__").unwrap_or(stem).replace('/', "."))
 }
 
-/// The files of a candidate; the code itself when the module is all there is.
+/// The files of a candidate; the code itself when the module's own file is all there is.
 pub(super) fn candidate(files: &Files, module: Option<&str>) -> Program {
+    let own = module.map(|module| format!("{}.py", module.replace('.', "/")));
     match &**files {
-        [(path, code)] if module.is_some() && module_of(path).as_deref() == module => {
-            Program::Code(Arc::clone(code))
-        }
+        [(path, code)] if own.as_deref() == Some(&**path) => Program::Code(Arc::clone(code)),
         _ => Program::Files(Arc::clone(files)),
     }
 }
