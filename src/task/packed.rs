@@ -82,7 +82,20 @@ fn base64(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_stop_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..60), start in 0usize..4) {
+            let starts: [&[u8]; 4] = [b"", b"\x80\x02X", b"\x80\x04\x95\0\0\0\0\0\0\0\0\x8d", b"\x8c"];
+            let pickle = [starts[start], &*bytes].concat();
+            let _ = pickled_text(&pickle);
+            let text = String::from_utf8_lossy(&bytes);
+            let _ = (base64(&text), unpacked(&text, "key"));
+        }
+    }
 
     #[test]
     fn only_a_lone_string_is_read_from_a_pickle() {
