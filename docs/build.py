@@ -58,6 +58,7 @@ def main() -> None:
             "google",
             "testgrad",
             "testgrad.batch",
+            "testgrad.tasks",
         ],
         check=True,
     )

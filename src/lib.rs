@@ -12,6 +12,7 @@ pub mod reward;
 pub mod runner;
 pub mod sandbox;
 pub mod store;
+pub mod task;
 
 #[cfg(feature = "python")]
 mod py;

@@ -11,7 +11,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-MODULES = ["testgrad._testgrad", "testgrad.agents", "testgrad.errors", "testgrad.plot"]
+MODULES = [
+    "testgrad._testgrad",
+    "testgrad.agents",
+    "testgrad.errors",
+    "testgrad.plot",
+    "testgrad.tasks",
+]
 
 
 def failures_of(test: doctest.DocTest) -> str:

@@ -32,6 +32,7 @@ from testgrad import (
     SeverityWeighted,
     StoreError,
     SuiteResult,
+    TaskError,
     TestgradError,
     TestResult,
     TestSeverity,
@@ -41,6 +42,7 @@ from testgrad import (
     compute_reward_signal,
     reward_trend,
     speed_score,
+    tasks,
 )
 
 NASTY = "a'b\"c\\d\n\te\0é🦀{}\x7f\u2028"
@@ -61,6 +63,16 @@ SUITE = SuiteResult(
 ENTRY = build_feedback(CodeSubmission(NASTY, 2, "refactor"), SUITE, SuiteResult([]))
 HISTORY = History([ENTRY, ENTRY], task={"n": [1, None]}, stopped_by="patience", duration_ms=0.5)
 (GROUP_SIGNAL,) = batch.group_signal({"mine": [0.0, 1.0]}, 2)
+TASK = tasks.Task(
+    NASTY,
+    kind="function",
+    entry_point="f",
+    cases=[{"args": [NASTY, (1, {2.5})], "kwargs": {"k": math.nan}, "expected": {10**40: None}}],
+    tolerance=0.1,
+    stub={NASTY: NASTY},
+    variants={NASTY: "x"},
+    source=("a.jsonl", 3),
+)
 
 # Each value beside one of its class that is different.
 VALUES = [
@@ -83,6 +95,7 @@ VALUES = [
     (Gated(ODD, 3.0), Gated(RewardWeights(), 3.0)),
     (Curriculum(0.5, ODD, 3.0), Curriculum(0.6, ODD, 3.0)),
     (HISTORY, History([ENTRY], task={"n": [1, None]}, stopped_by="patience", duration_ms=0.5)),
+    (TASK, tasks.Task("a", NASTY, kind="command")),
     (GROUP_SIGNAL, batch.group_signal({"mine": [1.0, 1.0]}, 2)[0]),
     (TestStatus.PASSED, TestStatus.FAILED),
     (TestSeverity.MINOR, TestSeverity.MAJOR),
@@ -114,9 +127,9 @@ def each(condition=lambda value: True):
     )
 
 
-@pytest.mark.parametrize("name", sorted({*testgrad.__all__, *batch.__all__}))
+@pytest.mark.parametrize("name", sorted({*testgrad.__all__, *batch.__all__, *tasks.__all__}))
 def test_every_public_class_that_compares_by_value_is_in_the_table(name):
-    thing = getattr(testgrad, name, None) or getattr(batch, name)
+    thing = next(vars(place)[name] for place in (testgrad, batch, tasks) if name in vars(place))
     by_value = isinstance(thing, type) and thing.__eq__ is not object.__eq__
     assert not by_value or thing in {type(value) for value, _ in VALUES}
 
@@ -275,6 +288,7 @@ def test_a_value_has_a_docstring(value):
         TestgradError("a"),
         NoVerdict("the sandbox broke"),
         StoreError("cut", path=Path("run.jsonl"), line=3),
+        TaskError("cut", path="tasks.jsonl", line=3, format="apps"),
     ],
     ids=named,
 )

@@ -1,6 +1,6 @@
 """testgrad turns what tests say about code into a reward that a learner can climb."""
 
-from . import batch, errors, runner
+from . import batch, errors, runner, tasks
 from ._testgrad import (
     AgentTestLoop,
     Binary,
@@ -39,7 +39,7 @@ from ._testgrad import (
     speed_score,
 )
 from .enums import TestSeverity, TestStatus
-from .errors import NoVerdict, StoreError, TestgradError
+from .errors import NoVerdict, StoreError, TaskError, TestgradError
 
 __all__ = [
     "AgentTestLoop",
@@ -63,6 +63,7 @@ __all__ = [
     "StdioRunner",
     "StoreError",
     "SuiteResult",
+    "TaskError",
     "TestResult",
     "TestSeverity",
     "TestStatus",
@@ -85,4 +86,5 @@ __all__ = [
     "runner",
     "severity_weighted_reward",
     "speed_score",
+    "tasks",
 ]

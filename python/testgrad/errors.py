@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 
-__all__ = ["NoVerdict", "StoreError", "TestgradError"]
+__all__ = ["NoVerdict", "StoreError", "TaskError", "TestgradError"]
 
 
 class TestgradError(Exception):
@@ -34,6 +34,29 @@ class StoreError(TestgradError):
         super().__init__(message)
         self.path = path
         self.line = line
+
+
+class TaskError(ValueError, TestgradError):
+    """A file of tasks, or one task in it, that cannot be used.
+
+    Attributes:
+        path: The file or folder.
+        line: The line that the task begins on, from 1; None when it is not about a line.
+        format: The format that it was read as; None while that was not known.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | PathLike[str] | None = None,
+        line: int | None = None,
+        format: str | None = None,  # noqa: A002
+    ) -> None:
+        super().__init__(message)
+        self.path = path
+        self.line = line
+        self.format = format
 
 
 class SandboxError(NoVerdict):

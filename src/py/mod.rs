@@ -18,6 +18,7 @@ mod reward;
 mod runner;
 mod sandbox;
 mod stdio;
+mod task;
 mod value;
 
 /// The binary half of testgrad; use the package `testgrad`, which re-exports it.
@@ -54,6 +55,8 @@ mod _testgrad {
     #[pymodule_export]
     use super::stdio::StdioRunner;
     #[pymodule_export]
+    use super::task::_TaskReader;
+    #[pymodule_export]
     use super::value::{_encode_value, _parse_value};
     #[pymodule_export]
     use crate::containment::{Containment, Layer};
@@ -72,6 +75,7 @@ mod _testgrad {
     };
     #[pymodule_export]
     use crate::sandbox::Limits;
+    use crate::task::Task;
 
     /// Python's own word for what has a length, an order and places; it also lets `match` unpack them.
     #[pymodule_init]

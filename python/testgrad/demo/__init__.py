@@ -17,7 +17,8 @@ from testgrad.demo.figure import write_figure
 from testgrad.demo.page import page_html
 from testgrad.demo.repair import STRATEGIES, Case, Options, Repair, repair_all
 from testgrad.demo.show import Show
-from testgrad.demo.tasks import TaskError, library_cases, task_cases
+from testgrad.demo.tasks import library_cases, task_cases
+from testgrad.errors import TaskError
 
 __all__ = [
     "STRATEGIES",

@@ -1,28 +1,16 @@
-"""Read the cases of the demo: the standard library's programs, or a task file.
-
-A task file has one JSON object a line (plain or gzip): `id`, `files` (path to text, among them the
-tests) and `variants` (name to path to text), laid over the files.
-"""
+"""The cases of the demo: the standard library's programs, or the tasks of a file."""
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TypeVar
 
+from testgrad import TaskError, tasks
 from testgrad.demo.programs import PROGRAMS, Program
 from testgrad.demo.repair import Case
 
-STARTS = ("buggy", "stub")
-
 _T = TypeVar("_T")
-
-
-class TaskError(ValueError):
-    """A task file, or the choice of programs, that cannot be used; says where and why."""
 
 
 def library_cases(
@@ -72,61 +60,38 @@ def task_cases(path: Path, names: Sequence[str] = ()) -> list[Case]:
 
 
 def _read(path: Path) -> Iterator[Case]:
-    for number, line in enumerate(_lines(path), start=1):
-        if line.strip():
-            try:
-                yield _task_case(json.loads(line))
-            except (ValueError, TypeError) as error:
-                raise TaskError(f"{path}, line {number}: {error}") from error
+    for task in tasks.read(path):
+        try:
+            yield _task_case(task)
+        except ValueError as error:
+            where, line = task.source or (str(path), None)
+            place = where if line is None else f"{where}, line {line}"
+            raise TaskError(f"{place}: task {task.id}: {error}", path=where, line=line) from error
 
 
-def _lines(path: Path) -> list[str]:
-    content = path.read_bytes()
-    try:
-        if content.startswith(b"\x1f\x8b"):
-            content = gzip.decompress(content)
-        return content.decode("utf-8").split("\n")
-    except (EOFError, OSError, zlib.error, UnicodeDecodeError) as error:
-        raise TaskError(f"{path}: not a task file: {error}") from error
+def _task_case(task: tasks.Task) -> Case:
+    if task.kind != "pytest" or task.module is None:
+        raise ValueError("not Python that pytest judges")
+    if task.stub is None:
+        raise ValueError("nothing to start from: no stub")
+    tests = task.tests
+    broken = _program(task.stub, task.module, tests)
+    original = task.reference if isinstance(task.reference, str) else None
+    names = [name for name in ("buggy", "stub") if task.variants.get(name) == task.stub]
+    defect = f"variant {names[0]}" if names else "the stub"
+    return Case(task.id, broken, tests, task.module, original, defect)
 
 
-def _task_case(task: object) -> Case:
-    if not isinstance(task, dict) or not isinstance(task.get("id"), str):
-        raise ValueError("not a task: an object with an id is needed")
-    variants = task.get("variants")
-    if not isinstance(variants, dict):
-        raise ValueError(f"task {task['id']}: no variants")
-    start = next((name for name in STARTS if name in variants), None)
-    if start is None:
-        raise ValueError(f"task {task['id']}: no variant {' or '.join(STARTS)}")
-    files = _texts(task, task["id"], "files")
-    variant = _texts(variants, task["id"], start)
-    programs = [name for name in variant if name.endswith(".py")]
-    if len(programs) != 1:
-        raise ValueError(
-            f"task {task['id']}: variant {start} has {len(programs)} Python files, not one"
-        )
-    [program] = programs
-    reference = variants.get("reference")
-    original = reference.get(program) if isinstance(reference, dict) else None
-    return Case(
-        name=task["id"],
-        broken=variant[program],
-        tests={name: text for name, text in (files | variant).items() if name != program},
-        module=".".join(PurePosixPath(program).with_suffix("").parts),
-        original=original if isinstance(original, str) else None,
-        defect=f"variant {start}",
-    )
-
-
-def _texts(holder: Mapping[str, object], task: str, key: str) -> dict[str, str]:
-    texts = holder.get(key)
-    if not isinstance(texts, dict):
-        raise ValueError(f"task {task}: {key} is not an object of path to text")
-    for name, text in texts.items():
-        if not isinstance(text, str):
-            raise ValueError(f"task {task}: {key}: {name} is not a text")
-    return texts
+def _program(candidate: str | dict[str, str], module: str, beside: dict[str, str]) -> str:
+    """The text of the module; the other files of the candidate go to `beside`."""
+    if isinstance(candidate, str):
+        return candidate
+    path = f"{module.replace('.', '/')}.py"
+    rest = {name: text for name, text in candidate.items() if name != path}
+    if path not in candidate or any(name.endswith(".py") for name in rest):
+        raise ValueError(f"its candidate is not one Python file, {path}")
+    beside.update(rest)
+    return candidate[path]
 
 
 def _choose(items: Mapping[str, _T], names: Sequence[str], word: str) -> list[_T]:

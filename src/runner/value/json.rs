@@ -13,6 +13,7 @@
 //! | `d` | `[[key, value], ...]` | a dict |
 //! | `o` | `"generator"` | anything else, by the name of its type |
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::{MAX_BYTES, MAX_DEPTH, MAX_DIGITS, MAX_ITEMS, Value};
@@ -56,9 +57,20 @@ impl Value {
         if bytes.len() > MAX_BYTES {
             return Err(Error { at: MAX_BYTES, problem: Problem::TooLong });
         }
+        Self::read(bytes, false)
+    }
+
+    /// The value of JSON that others wrote, as Python's `json` reads it: objects are dicts, `NaN` and
+    /// `Infinity` are floats, and so are numbers beyond the range of a double. A str with a lone surrogate
+    /// is `Other`. Bounded in depth and number.
+    pub fn parse_plain(bytes: &[u8]) -> Result<Self, Error> {
+        Self::read(bytes, true)
+    }
+
+    fn read(bytes: &[u8], plain: bool) -> Result<Self, Error> {
         let text = str::from_utf8(bytes)
             .map_err(|error| Error { at: error.valid_up_to(), problem: Problem::NotUtf8 })?;
-        let mut reader = Reader { text, at: 0, depth: 0, items: 0 };
+        let mut reader = Reader { text, at: 0, depth: 0, items: 0, plain };
         let value = reader.value()?;
         match reader.peek() {
             None => Ok(value),
@@ -147,7 +159,7 @@ fn write_array<T>(out: &mut String, items: &[T], write: impl Fn(&T, &mut String)
     out.push(']');
 }
 
-fn write_string(out: &mut String, text: &str) {
+pub(super) fn write_string(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         match c {
@@ -160,6 +172,24 @@ fn write_string(out: &mut String, text: &str) {
         }
     }
     out.push('"');
+}
+
+/// The pairs as Python's `json` keeps them: of equal keys the place of the first and the value of the last.
+fn last_of_each(pairs: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
+    let name = |key: &Value| match key {
+        Value::Str(name) => name.clone(),
+        _ => String::new(), // there are no others
+    };
+    let mut places: HashMap<String, usize> = HashMap::with_capacity(pairs.len());
+    let mut kept: Vec<(Value, Value)> = Vec::with_capacity(pairs.len());
+    for (key, value) in pairs {
+        let place = *places.entry(name(&key)).or_insert(kept.len());
+        match kept.get_mut(place) {
+            Some(pair) => pair.1 = value,
+            None => kept.push((key, value)),
+        }
+    }
+    kept
 }
 
 /// An int that is not too long.
@@ -176,6 +206,7 @@ struct Reader<'a> {
     at: usize,
     depth: usize,
     items: usize,
+    plain: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -224,7 +255,10 @@ impl<'a> Reader<'a> {
             }),
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b'[') => self.deeper(|reader| Ok(Value::List(reader.array(Self::value)?))),
+            Some(b'{') if self.plain => self.deeper(Self::object),
             Some(b'{') => self.deeper(Self::tagged),
+            Some(b'N') if self.plain => self.word("NaN", Value::Float(f64::NAN)),
+            Some(b'I') if self.plain => self.word("Infinity", Value::Float(f64::INFINITY)),
             _ => Err(self.expected("a value")),
         }
     }
@@ -247,6 +281,27 @@ impl<'a> Reader<'a> {
         let value = read(self)?;
         self.depth -= 1;
         Ok(value)
+    }
+
+    /// An object of any keys.
+    fn object(&mut self) -> Result<Value, Error> {
+        self.take(b'{', "an object")?;
+        let mut pairs = Vec::new();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(Value::Dict(pairs));
+        }
+        loop {
+            self.items += 1;
+            let key = self.key()?;
+            pairs.push((Value::Str(key), self.value()?));
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                _ => break,
+            }
+        }
+        self.take(b'}', "a comma or the end of the object")?;
+        Ok(Value::Dict(last_of_each(pairs)))
     }
 
     fn tagged(&mut self) -> Result<Value, Error> {
@@ -338,6 +393,9 @@ impl<'a> Reader<'a> {
 
     fn number(&mut self) -> Result<Value, Error> {
         let start = self.at;
+        if self.plain && self.text.get(start..).is_some_and(|rest| rest.starts_with("-Infinity")) {
+            return self.word("-Infinity", Value::Float(f64::NEG_INFINITY));
+        }
         self.whole_part()?;
         let whole_end = self.at;
         if self.skip(|byte| byte == b'.') && self.digits() == 0 {
@@ -354,7 +412,7 @@ impl<'a> Reader<'a> {
             return Ok(int(text));
         }
         match text.parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(Value::Float(number)),
+            Ok(number) if number.is_finite() || self.plain => Ok(Value::Float(number)),
             _ => Err(Error { at: start, problem: Problem::Expected("a finite number") }),
         }
     }

@@ -6,6 +6,7 @@
 mod agree;
 mod json;
 mod multiset;
+mod plain;
 mod repr;
 
 pub use agree::{Agreement, agree};
