@@ -3,7 +3,7 @@ The binary half of testgrad; use the package `testgrad`, which re-exports it.
 """
 
 from _typeshed import SupportsGetItem
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 from os import PathLike
@@ -12,7 +12,7 @@ from testgrad.enums import TestSeverity, TestStatus
 from testgrad.errors import NoVerdict
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
-__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "Curriculum", "FeedbackEntry", "Gated", "GroupSignal", "History", "LearningPoint", "LoopRun", "MultiSignal", "PassRate", "Progression", "PytestRunner", "RewardSignal", "RewardWeights", "SeverityWeighted", "SuiteResult", "Task", "TestResult", "_TaskReader", "_cancel_runs", "_encode_value", "_end", "_launch", "_parse_value", "advantages", "binary_reward", "build_feedback", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "run_pytest", "severity_weighted_reward", "speed_score"]
+__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "Containment", "Curriculum", "FeedbackEntry", "FunctionRunner", "Gated", "GroupSignal", "History", "Layer", "LearningPoint", "Limits", "LoopRun", "MultiSignal", "PassRate", "Progression", "PytestRunner", "RewardSignal", "RewardWeights", "SeverityWeighted", "StdioRunner", "SuiteResult", "Task", "TestResult", "_TaskReader", "_cancel_runs", "_encode_value", "_end", "_idle_workers", "_launch", "_parse_value", "advantages", "binary_reward", "build_feedback", "close", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "run_many", "run_pytest", "severity_weighted_reward", "speed_score"]
 
 ABSENT: Final[int]
 """
@@ -221,6 +221,29 @@ class CodeSubmission:
         """
 
 @final
+class Containment:
+    """
+    What really held a run: the mechanisms, in the order of [`NAMES`].
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, layers: SupportsGetItem[int, Layer]) -> Containment: ...
+    def __reduce__(self, /) -> tuple[Any, ...]: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def layers(self, /) -> tuple[Layer, ...]:
+        """
+        The mechanisms, from the outside in.
+        """
+    @property
+    def level(self, /) -> str:
+        """
+        "full" with namespaces and system calls filtered; "partial" where files and system calls are closed
+        without namespaces; "weak" where only limits hold.
+        """
+
+@final
 class Curriculum:
     """
     Pass rate first, then the multi-signal sum, binary for the final acceptance.
@@ -335,6 +358,87 @@ class FeedbackEntry:
 
         Raises:
             ValueError: An unknown style.
+        """
+
+@final
+class FunctionRunner:
+    """
+    Judges a function by what it returns for given arguments, in a contained process.
+
+    The expected values never enter the candidate's process (`suite.trust` is "isolated"): it gets the
+    arguments, hands back plain data, and the comparison is done outside. A right value, or the expected
+    exception, is PASSED; another value or exception is FAILED; a module that cannot be imported is ERROR
+    "collection" in every case; a crash or a limit is ERROR "crash", "timeout", "memory", "output" or
+    "disk" in the case it happened in, and the next cases run in a fresh process.
+
+    Args:
+        entry_point: What to call: "f", "Class.method" (of an instance made without arguments for each
+            call), or a name that only the candidate's class `Solution` has.
+        cases: Mappings with "args" (a sequence), "kwargs" (a mapping), and "expected" (plain data) or
+            "raises" (the name of an exception class), and where wanted "name", "severity" and "timeout_s";
+            or pairs of args and expected value; or the same as JSON text.
+        compare: "exact" (1, 1.0 and True are three values), "floats" (numbers within `tolerance`), or
+            "unordered" (the outermost list in any order).
+        tolerance: |a - b| <= tolerance * max(1, |b|), b the expected one; None means exact, or 1e-6 with
+            "floats".
+        nan_equal: Whether NaN is what a case that expects NaN wants.
+        sequences_equal: Whether a list is the same as a tuple of the same items, as for expected values
+            that came from JSON.
+        fresh: "program" calls all cases of a candidate in one process; "process" each in one of its own.
+        module: The name under which the candidate is imported.
+        limits: What a candidate may use; `timeout_s` is for all cases, `test_timeout_s` for each.
+        python: The interpreter, 3.8 or later; None means this one.
+        preload: Modules to import before the candidate, once for many of them, such as "numpy".
+        env: Environment variables beside PATH, HOME, TMPDIR, LANG and TZ; the caller's own are not passed on.
+        seed: Seeds `random` and the hashes of strings; None means that only the hashes are fixed.
+        readable: Paths that the candidate may read beside the system and the interpreter.
+        require: The least containment, "full", "partial" or "weak", or mechanisms that must be enforced.
+        avoid: Mechanisms of containment not to use.
+        repeat: Judge so many times; a case that changes its mind is flaky and counts as its worst outcome.
+        cache: Remember so many suites, by the content of all files. Only for runs that always end alike.
+        stop_at: "first_failure" ends the run at the first case that does not pass.
+
+    Raises:
+        ValueError: A case that is none or not plain data, an unknown comparison or mechanism.
+
+    Example:
+        >>> from testgrad import FunctionRunner
+        >>> run = FunctionRunner("add", [((1, 2), 3), {"args": ["a", 1], "raises": "TypeError"}])
+        >>> run("def add(a, b): return a + b").all_passed
+        True
+        >>> run("def add(a, b): return 3").failing[0].message
+        'returned 3, expected TypeError to be raised'
+    """
+    def __call__(self, /, candidate: str | PathLike[str] | Mapping[str, str]) -> SuiteResult:
+        """
+        Judges one candidate.
+
+        Args:
+            candidate: The code of the module, or a mapping of relative paths to texts, or a path to the
+                workspace it was written in (or to the one file).
+
+        Raises:
+            NoVerdict: Our side failed: no such interpreter, less containment than required.
+            FileNotFoundError: There is no such workspace.
+        """
+    def __new__(cls, /, entry_point: str, cases: "str | Iterable[tuple[Sequence[object], object] | Mapping[str, object]]", *, compare: str = "exact", tolerance: SupportsFloat | SupportsIndex | None = None, nan_equal: bool = True, sequences_equal: bool = False, fresh: str = "program", module: str = "solution", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None) -> FunctionRunner: ...
+    def __reduce__(self, /) -> tuple[Any, ...]: ...
+    def __repr__(self, /) -> str: ...
+    def run_many(self, /, candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]", *, workers: SupportsIndex | None = None, progress: bool = False, deadline_s: SupportsFloat | SupportsIndex | None = None) -> list[SuiteResult | NoVerdict]:
+        """
+        Judges many candidates at once.
+
+        Args:
+            candidates: The candidates, as for a single call.
+            workers: How many run at a time, >= 1; None means one a core.
+            progress: Show a bar.
+            deadline_s: Seconds for all together, > 0; what is not done then is `NoVerdict`.
+
+        Returns:
+            One suite a candidate, in their order; where our side failed, the `NoVerdict` that says why.
+
+        Raises:
+            KeyboardInterrupt: With what was done until then as `results`.
         """
 
 @final
@@ -532,6 +636,33 @@ class History:
         """
 
 @final
+class Layer:
+    """
+    One mechanism of containment and what became of it.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, name: str, status: str, reason: str = "") -> Layer: ...
+    def __reduce__(self, /) -> tuple[Any, ...]: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def name(self, /) -> str:
+        """
+        Its name.
+        """
+    @property
+    def reason(self, /) -> str:
+        """
+        What it does here, or why it does not.
+        """
+    @property
+    def status(self, /) -> str:
+        """
+        "enforced", "partial" (the reason says against what it does not hold) or "unavailable".
+        """
+
+@final
 class LearningPoint:
     """
     One iteration's point on the learning curve.
@@ -592,6 +723,91 @@ class LearningPoint:
     def total_reward(self, /) -> float:
         """
         The reward's total.
+        """
+
+@final
+class Limits:
+    """
+    What a candidate may use; each has one default, which honest programs do not reach.
+
+    Args:
+        timeout_s: Time of a whole run in seconds, > 0: elapsed time, less what the machine made it wait
+            for a processor.
+        test_timeout_s: The same for one test or case; None means the run's.
+        cpu_s: Processor time of a run, all its processes and threads together; None means `timeout_s` on
+            every processor.
+        memory_bytes: Memory of all its processes together, and of the files it writes.
+        processes: Processes and threads at a time.
+        file_bytes: Size of one file.
+        scratch_bytes: Size of all its files together.
+        open_files: Descriptors of one process.
+        output_bytes: Bytes it may print, on each of standard output and standard error. A pytest run may
+            print more; of that the beginning and the end are kept.
+        stack_bytes: The main thread's stack.
+
+    Raises:
+        ValueError: A limit is out of range.
+
+    Example:
+        >>> from testgrad import Limits
+        >>> Limits(timeout_s=2).memory_bytes
+        1073741824
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, *, timeout_s: SupportsFloat | SupportsIndex = ..., test_timeout_s: SupportsFloat | SupportsIndex | None = None, cpu_s: SupportsFloat | SupportsIndex | None = None, memory_bytes: SupportsIndex = ..., processes: SupportsIndex = ..., file_bytes: SupportsIndex = ..., scratch_bytes: SupportsIndex = ..., open_files: SupportsIndex = ..., output_bytes: SupportsIndex = ..., stack_bytes: SupportsIndex = ...) -> Limits: ...
+    def __reduce__(self, /) -> tuple[Any, ...]: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def cpu_s(self, /) -> float | None:
+        """
+        Processor time of a run in seconds.
+        """
+    @property
+    def file_bytes(self, /) -> int:
+        """
+        Size of one file.
+        """
+    @property
+    def memory_bytes(self, /) -> int:
+        """
+        Memory of all processes together.
+        """
+    @property
+    def open_files(self, /) -> int:
+        """
+        Descriptors of one process.
+        """
+    @property
+    def output_bytes(self, /) -> int:
+        """
+        Bytes on each of standard output and standard error.
+        """
+    @property
+    def processes(self, /) -> int:
+        """
+        Processes and threads at a time.
+        """
+    @property
+    def scratch_bytes(self, /) -> int:
+        """
+        Size of all files together.
+        """
+    @property
+    def stack_bytes(self, /) -> int:
+        """
+        The main thread's stack.
+        """
+    @property
+    def test_timeout_s(self, /) -> float | None:
+        """
+        Time of one test or case in seconds.
+        """
+    @property
+    def timeout_s(self, /) -> float:
+        """
+        Time of a whole run in seconds.
         """
 
 @final
@@ -707,32 +923,38 @@ class Progression:
 @final
 class PytestRunner:
     """
-    Judges candidates by a real pytest: each in a process of its own, in a fresh directory beside a copy
-    of the tests.
+    Judges candidates by a real pytest: each in a fresh contained process, beside a copy of the tests.
 
     A test that passed is PASSED; a failed assertion or an exception in it is FAILED; a broken fixture,
-    import, crash or time limit is ERROR with a reason ("fixture", "collection", "crash", "timeout",
-    "interrupted"). When the process dies or hangs in a test, that test is the ERROR, the results before
-    it stand, and a new process goes on with the rest. A test that got no turn is ERROR "not_run", never
-    absent. A file that cannot be imported is one ERROR named after the file. Severity comes from the
+    import, crash or limit is ERROR with a reason ("fixture", "collection", "crash", "timeout", "memory",
+    "disk", "interrupted"). When the process dies or hangs in a test, that test is the ERROR, the results
+    before it stand, and a new process goes on with the rest. A test that got no turn is ERROR "not_run",
+    never absent. A file that cannot be imported is one ERROR named after the file. Severity comes from the
     markers `severity("critical")`, `critical`, `major` and `minor`. Tests and candidate share a process
-    (`suite.trust` is "shared"): a candidate that wants to cheat can.
+    (`suite.trust` is "shared"): a candidate that wants to cheat can. What held it is
+    `suite.containment`.
 
     Args:
         tests: A directory, a file, or a mapping of relative paths to texts; a path is read at every call.
         module: The module that the tests import, such as "solution" or "pkg.mod".
         isolation: "none".
+        limits: What a candidate may use.
         python: The interpreter, 3.8 or later with pytest; None means this one.
-        timeout_s: Wall time of a run in seconds, > 0.
-        test_timeout_s: Wall time of one test in seconds, > 0; None means the run's.
+        preload: Modules to import before the candidate, once for many of them, such as "numpy".
         coverage: Measure the share of the candidate's lines that ran, with coverage.py.
         args: Further arguments for pytest.
         plugins: The pytest plugins to load, as for its option `-p`; others are not loaded.
-        env: Environment variables beside PATH, HOME, TMPDIR and LANG; the caller's own are not passed on.
+        env: Environment variables beside PATH, HOME, TMPDIR, LANG and TZ; the caller's own are not passed on.
+        seed: Seeds `random` and the hashes of strings; None means that only the hashes are fixed.
+        readable: Paths that the tests may read beside the system and the interpreter.
+        require: The least containment, "full", "partial" or "weak", or mechanisms that must be enforced.
+        avoid: Mechanisms of containment not to use.
+        repeat: Judge so many times; a test that changes its mind is flaky and counts as its worst outcome.
+        cache: Remember so many suites, by the content of all files. Only for runs that always end alike.
+        stop_at: "first_failure" ends the run at the first test that does not pass.
 
     Raises:
-        ValueError: A limit that is not > 0, a module that is no name, a path of the tests that leads
-            outside.
+        ValueError: A module that is no name, a path of the tests that leads outside, an unknown mechanism.
         FileNotFoundError: There are no such tests.
 
     Example:
@@ -754,23 +976,28 @@ class PytestRunner:
                 of them; tests and pytest configuration in it are not used.
 
         Raises:
-            NoVerdict: Our side failed: no such interpreter, no pytest in it, no room, arguments that pytest
-                refuses.
+            NoVerdict: Our side failed: no such interpreter, no pytest in it, less containment than
+                required, arguments that pytest refuses.
             FileNotFoundError: There is no such workspace.
         """
-    def __new__(cls, /, tests: str | PathLike[str] | Mapping[str, str], *, module: str = "solution", isolation: str = "none", python: str | PathLike[str] | None = None, timeout_s: SupportsFloat | SupportsIndex = 10.0, test_timeout_s: SupportsFloat | SupportsIndex | None = None, coverage: bool = False, args: SupportsGetItem[int, str] = ..., plugins: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None) -> PytestRunner: ...
+    def __new__(cls, /, tests: str | PathLike[str] | Mapping[str, str], *, module: str = "solution", isolation: str = "none", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., coverage: bool = False, args: SupportsGetItem[int, str] = ..., plugins: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None) -> PytestRunner: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
-    def run_many(self, /, candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]", *, workers: SupportsIndex | None = None) -> list[SuiteResult | NoVerdict]:
+    def run_many(self, /, candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]", *, workers: SupportsIndex | None = None, progress: bool = False, deadline_s: SupportsFloat | SupportsIndex | None = None) -> list[SuiteResult | NoVerdict]:
         """
         Judges many candidates at once.
 
         Args:
             candidates: The candidates, as for a single call.
             workers: How many run at a time, >= 1; None means one a core.
+            progress: Show a bar.
+            deadline_s: Seconds for all together, > 0; what is not done then is `NoVerdict`.
 
         Returns:
             One suite a candidate, in their order; where our side failed, the `NoVerdict` that says why.
+
+        Raises:
+            KeyboardInterrupt: With what was done until then as `results`.
         """
 
 @final
@@ -924,6 +1151,83 @@ class SeverityWeighted:
         """
 
 @final
+class StdioRunner:
+    """
+    Judges programs by what they print for given inputs: each case in a fresh contained process.
+
+    The expected outputs never enter the candidate's process (`suite.trust` is "isolated"). A case whose
+    output is right is PASSED; a wrong output is FAILED and its message names the first difference; a
+    program that raises, crashes or ends with another exit code than 0 is ERROR "crash", and a limit is
+    ERROR "timeout", "memory", "output" or "disk". A case that got no turn is ERROR "not_run".
+
+    Args:
+        cases: Pairs of input and output, or mappings with "input" and "output" and, where wanted, "name",
+            "severity" and "timeout_s".
+        compare: "trimmed" (lines, blanks at their ends ignored), "exact", "tokens" (words), "floats" (words,
+            numbers within `tolerance`), or "unordered" (lines in any order).
+        tolerance: For "floats": |a - b| <= tolerance * max(1, |b|), b the expected one.
+        checker: Where several outputs are right: a function of input, output and expected output that
+            returns True, or False or a str that says what is wrong. It takes the place of `compare`.
+        fresh: "process" runs each case in a process of its own; "program" runs all cases of a candidate in
+            one process, which is faster and lets one case leave something for the next.
+        module: The module that is the program: "solution" is solution.py.
+        limits: What a candidate may use; `timeout_s` is for all cases, `test_timeout_s` for each.
+        python: The interpreter, 3.8 or later; None means this one.
+        preload: Modules to import before the candidate, once for many of them, such as "numpy".
+        env: Environment variables beside PATH, HOME, TMPDIR, LANG and TZ; the caller's own are not passed on.
+        seed: Seeds `random` and the hashes of strings; None means that only the hashes are fixed.
+        readable: Paths that the candidate may read beside the system and the interpreter.
+        require: The least containment, "full", "partial" or "weak", or mechanisms that must be enforced.
+        avoid: Mechanisms of containment not to use.
+        repeat: Judge so many times; a case that changes its mind is flaky and counts as its worst outcome.
+        cache: Remember so many suites, by the content of all files. Only for runs that always end alike.
+        stop_at: "first_failure" ends the run at the first case that does not pass.
+
+    Raises:
+        ValueError: A case that is none, an unknown comparison or mechanism.
+
+    Example:
+        >>> from testgrad import StdioRunner
+        >>> run = StdioRunner([("1 2", "3"), ("2 2", "4")])
+        >>> run("print(sum(map(int, input().split())))").all_passed
+        True
+        >>> run("print(3)").failing[0].name
+        'case[1]'
+    """
+    def __call__(self, /, candidate: str | PathLike[str] | Mapping[str, str]) -> SuiteResult:
+        """
+        Judges one program.
+
+        Args:
+            candidate: The code of the program, or a mapping of relative paths to texts, or a path to the
+                workspace it was written in (or to the one file).
+
+        Raises:
+            NoVerdict: Our side failed: no such interpreter, less containment than required, a checker that
+                raised.
+            FileNotFoundError: There is no such workspace.
+        """
+    def __new__(cls, /, cases: "Iterable[tuple[str, str] | Mapping[str, object]]", *, compare: str = "trimmed", tolerance: SupportsFloat | SupportsIndex | None = None, checker: "Callable[[str, str, str], bool | str] | None" = None, fresh: str = "process", module: str = "solution", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None) -> StdioRunner: ...
+    def __reduce__(self, /) -> tuple[Any, ...]: ...
+    def __repr__(self, /) -> str: ...
+    def run_many(self, /, candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]", *, workers: SupportsIndex | None = None, progress: bool = False, deadline_s: SupportsFloat | SupportsIndex | None = None) -> list[SuiteResult | NoVerdict]:
+        """
+        Judges many programs at once.
+
+        Args:
+            candidates: The candidates, as for a single call.
+            workers: How many run at a time, >= 1; None means one a core.
+            progress: Show a bar.
+            deadline_s: Seconds for all together, > 0; what is not done then is `NoVerdict`.
+
+        Returns:
+            One suite a candidate, in their order; where our side failed, the `NoVerdict` that says why.
+
+        Raises:
+            KeyboardInterrupt: With what was done until then as `results`.
+        """
+
+@final
 class SuiteResult:
     """
     The outcomes of one run: a frozen, sequence-like value.
@@ -958,7 +1262,7 @@ class SuiteResult:
     def __iter__(self, /) -> Iterator[TestResult]: ...
     def __len__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /, tests: "Iterable[TestResult]", suite_name: str = ..., *, coverage: SupportsFloat | SupportsIndex | None = None, duration_ms: SupportsFloat | SupportsIndex | None = None, problems: SupportsGetItem[int, str] = ..., warnings: SupportsGetItem[int, str] = ..., hidden: SupportsGetItem[int, str] = ..., trust: str | None = None) -> SuiteResult: ...
+    def __new__(cls, /, tests: "Iterable[TestResult]", suite_name: str = ..., *, coverage: SupportsFloat | SupportsIndex | None = None, duration_ms: SupportsFloat | SupportsIndex | None = None, problems: SupportsGetItem[int, str] = ..., warnings: SupportsGetItem[int, str] = ..., hidden: SupportsGetItem[int, str] = ..., trust: str | None = None, containment: Containment | None = None) -> SuiteResult: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     def __reversed__(self, /) -> Iterator[TestResult]: ...
@@ -967,6 +1271,11 @@ class SuiteResult:
     def all_passed(self, /) -> bool:
         """
         At least one active test, all active ones passed, and no problems.
+        """
+    @property
+    def containment(self, /) -> Containment | None:
+        """
+        What the kernel enforced around the candidate; None where nothing was contained.
         """
     def count(self, /, value: "object") -> int:
         """
@@ -1356,6 +1665,11 @@ def _end(pid: SupportsIndex) -> None:
     Ends a program that was launched and is still to be reaped, and all it started.
     """
 
+def _idle_workers() -> int:
+    """
+    How many warm workers wait for a job.
+    """
+
 def _launch(plan: str) -> int:
     """
     Becomes the program that a plan describes; returns an exit code only when it could not.
@@ -1410,6 +1724,11 @@ def build_feedback(submission: CodeSubmission, suite: SuiteResult, previous_suit
 
     Raises:
         ValueError: Coverage outside 0..1, a target that is not finite and > 0.
+    """
+
+def close() -> None:
+    """
+    Ends all warm workers of this process; the next run starts new ones.
     """
 
 def compute_reward_signal(suite: SuiteResult, previous: SuiteResult | None = None, coverage: SupportsFloat | SupportsIndex | None = None, target_ms: SupportsFloat | SupportsIndex = ..., weights: RewardWeights | None = None) -> RewardSignal:
@@ -1613,9 +1932,26 @@ def rewards_from_arrays(status: ArrayLike, strategy: Binary | PassRate | Severit
         ValueError: Shapes that do not fit, or a value out of range, named by row and column.
     """
 
+def run_many(pairs: "Iterable[tuple[str | PathLike[str] | Mapping[str, str], object]]", *, workers: SupportsIndex | None = None, progress: bool = False, deadline_s: SupportsFloat | SupportsIndex | None = None) -> list[SuiteResult | NoVerdict]:
+    """
+    Judges many candidates at once, each by its own runner.
+
+    Args:
+        pairs: A candidate and a runner each; a task of `testgrad.tasks` stands for its runner.
+        workers: How many run at a time, >= 1; None means one a core.
+        progress: Show a bar.
+        deadline_s: Seconds for all together, > 0; what is not done then is `NoVerdict`.
+
+    Returns:
+        One suite a pair, in their order; where our side failed, the `NoVerdict` that says why.
+
+    Raises:
+        KeyboardInterrupt: With what was done until then as `results`.
+    """
+
 def run_pytest(directory: str | PathLike[str], *, args: SupportsGetItem[int, str] = ..., python: str | PathLike[str] | None = None, timeout_s: SupportsFloat | SupportsIndex = 600.0, env: dict[str, str] | None = None) -> SuiteResult:
     """
-    Runs a project's own tests where they are, with all plugins that are installed.
+    Runs a project's own tests where they are, with all plugins that are installed, and contains nothing.
 
     Nothing is copied and nothing but what the tests themselves write is changed: no bytecode, no cache.
 
@@ -1624,7 +1960,7 @@ def run_pytest(directory: str | PathLike[str], *, args: SupportsGetItem[int, str
         args: Arguments for pytest, such as the files to run.
         python: The interpreter, 3.8 or later with pytest; None means this one.
         timeout_s: Wall time of the run in seconds, > 0.
-        env: Environment variables beside PATH, HOME, TMPDIR and LANG; the caller's own are not passed on.
+        env: Environment variables beside PATH, HOME, TMPDIR, LANG and TZ; the caller's own are not passed on.
 
     Raises:
         NoVerdict: Our side failed: no such interpreter, no pytest in it, arguments that pytest refuses.

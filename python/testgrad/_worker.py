@@ -370,7 +370,8 @@ class Warm:
 
         config = _prepareconfig(self.args, [self.reporter])
         commands = config.pluginmanager.hook.pytest_cmdline_main.get_hookimpls()
-        if any(not command.plugin.__name__.startswith("_pytest.") for command in commands):
+        names = [getattr(command.plugin, "__name__", "") for command in commands]
+        if not all(name.startswith("_pytest.") for name in names):
             return None  # a plugin runs sessions in its own way
         return config
 

@@ -18,7 +18,7 @@ if __name__ == "__main__":
     # The package's own modules must not be importable by their bare names.
     del sys.path[0]
 
-import _signal
+import _signal  # type: ignore[import-not-found]
 import array
 import ctypes
 import errno
@@ -327,7 +327,7 @@ class Modules:
     """What jobs need, loaded once: the files of this package that do them, by the kind of job."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        self.scan = json.JSONDecoder().scan_once
+        self.scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
         self.missing = ""
         self.message = ""
         for name in USUAL.split():

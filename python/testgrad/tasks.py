@@ -19,7 +19,6 @@ from .errors import TaskError
 
 __all__ = ["Task", "TaskError", "read", "runner_options", "write"]
 
-_RUNNERS = {"pytest": "PytestRunner", "stdio": "StdioRunner", "function": "FunctionRunner"}
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)|<(?:think|thinking|thought|reasoning)>", re.M)
 _SHORTEST_RUN_S = 10.0
 _TESTS_AT_LEAST = 10
@@ -156,7 +155,7 @@ def _runner(task: Task, given: Mapping[str, Any]) -> Any:
         "stdio": testgrad.StdioRunner,
         "function": testgrad.FunctionRunner,
     }
-    return runners[task.kind](**options)  # type: ignore[operator]
+    return runners[task.kind](**options)
 
 
 # -- candidates ------------------------------------------------------------------------------------

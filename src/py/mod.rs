@@ -75,6 +75,7 @@ mod _testgrad {
     };
     #[pymodule_export]
     use crate::sandbox::Limits;
+    #[pymodule_export]
     use crate::task::Task;
 
     /// Python's own word for what has a length, an order and places; it also lets `match` unpack them.
