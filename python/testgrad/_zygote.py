@@ -253,8 +253,8 @@ class Zygote:
 def fill_holes() -> list[bytes]:
     """Take all free blocks of the memory in use, so that children allocate from pages of their own.
 
-    A page that a child shares with the worker must be copied when the child writes to it, which takes
-    longer than a new page.
+    A page that a child shares with the worker must be copied when the child writes to it, which
+    takes longer than a new page.
     """
     plugs: list[bytes] = []
     for size, count in free_blocks():
