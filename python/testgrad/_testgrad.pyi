@@ -363,7 +363,7 @@ class FeedbackEntry:
 @final
 class FunctionRunner:
     """
-    Judges a function by what it returns for given arguments, in a contained process.
+    Judges a function by what it returns for given arguments: each case in a fresh contained process.
 
     The expected values never enter the candidate's process (`suite.trust` is "isolated"): it gets the
     arguments, hands back plain data, and the comparison is done outside. A right value, or the expected
@@ -384,7 +384,8 @@ class FunctionRunner:
         nan_equal: Whether NaN is what a case that expects NaN wants.
         sequences_equal: Whether a list is the same as a tuple of the same items, as for expected values
             that came from JSON.
-        fresh: "program" calls all cases of a candidate in one process; "process" each in one of its own.
+        fresh: "process" calls each case in a process of its own; "program" all cases of a candidate in one,
+            which is faster and lets one call leave something for the next.
         module: The name under which the candidate is imported.
         limits: What a candidate may use; `timeout_s` is for all cases, `test_timeout_s` for each.
         python: The interpreter, 3.8 or later; None means this one.
@@ -421,7 +422,7 @@ class FunctionRunner:
             NoVerdict: Our side failed: no such interpreter, less containment than required.
             FileNotFoundError: There is no such workspace.
         """
-    def __new__(cls, /, entry_point: str, cases: "str | Iterable[tuple[Sequence[object], object] | Mapping[str, object]]", *, compare: str = "exact", tolerance: SupportsFloat | SupportsIndex | None = None, nan_equal: bool = True, sequences_equal: bool = False, fresh: str = "program", module: str = "solution", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None) -> FunctionRunner: ...
+    def __new__(cls, /, entry_point: str, cases: "str | Iterable[tuple[Sequence[object], object] | Mapping[str, object]]", *, compare: str = "exact", tolerance: SupportsFloat | SupportsIndex | None = None, nan_equal: bool = True, sequences_equal: bool = False, fresh: str = "process", module: str = "solution", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None) -> FunctionRunner: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     def run_many(self, /, candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]", *, workers: SupportsIndex | None = None, progress: bool = False, deadline_s: SupportsFloat | SupportsIndex | None = None) -> list[SuiteResult | NoVerdict]:

@@ -20,7 +20,7 @@ use crate::runner::value::{Agreement, Value};
 use crate::runner::{Candidate, Judge, Module, Runner};
 use crate::sandbox::Limits;
 
-/// Judges a function by what it returns for given arguments, in a contained process.
+/// Judges a function by what it returns for given arguments: each case in a fresh contained process.
 ///
 /// The expected values never enter the candidate's process (`suite.trust` is "isolated"): it gets the
 /// arguments, hands back plain data, and the comparison is done outside. A right value, or the expected
@@ -41,7 +41,8 @@ use crate::sandbox::Limits;
 ///     nan_equal: Whether NaN is what a case that expects NaN wants.
 ///     sequences_equal: Whether a list is the same as a tuple of the same items, as for expected values
 ///         that came from JSON.
-///     fresh: "program" calls all cases of a candidate in one process; "process" each in one of its own.
+///     fresh: "process" calls each case in a process of its own; "program" all cases of a candidate in one,
+///         which is faster and lets one call leave something for the next.
 ///     module: The name under which the candidate is imported.
 ///     limits: What a candidate may use; `timeout_s` is for all cases, `test_timeout_s` for each.
 ///     python: The interpreter, 3.8 or later; None means this one.
@@ -77,7 +78,7 @@ impl FunctionRunner {
     #[new]
     #[pyo3(signature = (entry_point, cases: "str | Iterable[tuple[Sequence[object], object] | Mapping[str, object]]", *,
                         compare="exact", tolerance=None, nan_equal=true, sequences_equal=false,
-                        fresh="program", module="solution", limits=None, python=None, preload=Vec::new(),
+                        fresh="process", module="solution", limits=None, python=None, preload=Vec::new(),
                         env=None, seed=None, readable=Vec::new(), require=Names::of("partial"),
                         avoid=Names::default(), repeat=1, cache=0, stop_at=None))]
     #[allow(clippy::too_many_arguments, reason = "the public constructor")]

@@ -5,6 +5,7 @@
 //! process goes on behind it.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -164,7 +165,10 @@ impl<'a> Run<'a> {
         is_cancelled: &mut IsCancelled<'_>,
     ) -> Result<Option<Staged>, Error> {
         let none = Tests::Files(Vec::new());
-        let staged = stage(&none, module, candidate, self.limits.scratch_bytes, is_cancelled)?;
+        let mut staged = stage(&none, module, candidate, self.limits.scratch_bytes, is_cancelled)?;
+        if matches!(candidate, Candidate::Workspace(_)) {
+            self.leave_out_data(&mut staged);
+        }
         for path in &staged.outside {
             self.problems.push(format!("the candidate's file {path:?} is not a path inside its directory"));
         }
@@ -179,6 +183,19 @@ impl<'a> Run<'a> {
             return Ok(None);
         }
         Ok(Some(staged))
+    }
+
+    /// Leaves out of a workspace what is no program: the cases may lie there, with their answers.
+    fn leave_out_data(&mut self, staged: &mut Staged) {
+        let is_program = |path: &Path| path.extension().is_some_and(|extension| extension == "py");
+        let left_out = staged.parcel.retain(is_program);
+        if !left_out.is_empty() {
+            let names: Vec<_> = left_out.iter().map(|path| path.display().to_string()).collect();
+            self.warnings.push(format!(
+                "of the candidate's workspace, only Python files are used, not {}",
+                names.join(", ")
+            ));
+        }
     }
 
     /// A worker to run them in.

@@ -253,6 +253,14 @@ impl Parcel {
             && path.as_os_str().len() <= MAX_PATH_BYTES
     }
 
+    /// Keeps only some of it; the paths of what was left out.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+        let (kept, left_out): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.entries).into_iter().partition(|entry| is_kept(&entry.path));
+        self.entries = kept;
+        left_out.into_iter().map(|entry| entry.path).collect()
+    }
+
     /// All of it, in the order in which it was packed.
     pub(super) fn entries(&self) -> &[Entry] {
         &self.entries
