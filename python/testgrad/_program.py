@@ -95,6 +95,8 @@ def do(request: dict[str, Any], blobs: bytes, job: int) -> int:
         return 0
     sys.path.insert(0, os.getcwd())  # noqa: PTH109
     how, main = request["how"], request["main"]
+    if how == "command":
+        return run_command(request["argv"], job)
     sys.argv = [main]
     _use(_streams)
     if how == "program":
@@ -245,6 +247,18 @@ def _read_back(descriptor: int, limit: int, *, end: bool = False) -> str:
         parts.append(part)
         left -= len(part)
     return base64.b64encode(b"".join(parts)).decode()
+
+
+# -- commands --------------------------------------------------------------------------------------
+
+
+def run_command(argv: list[str], job: int) -> int:
+    """Become another program; comes back only when there is none of that name."""
+    try:
+        os.execvp(argv[0], argv)  # which closes the socket of the job
+    except OSError as error:
+        send(job, kind="missing", message=f"{argv[0]}: {error.strerror}")
+    return 127
 
 
 # -- functions -------------------------------------------------------------------------------------

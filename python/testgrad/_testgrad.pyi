@@ -12,7 +12,7 @@ from testgrad.enums import TestSeverity, TestStatus
 from testgrad.errors import NoVerdict
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
-__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "Containment", "Curriculum", "FeedbackEntry", "FunctionRunner", "Gated", "GroupSignal", "History", "Layer", "LearningPoint", "Limits", "LoopRun", "MultiSignal", "PassRate", "Progression", "PytestRunner", "RewardSignal", "RewardWeights", "SeverityWeighted", "StdioRunner", "SuiteResult", "Task", "TestResult", "_TaskReader", "_cancel_runs", "_encode_value", "_end", "_idle_workers", "_launch", "_parse_value", "advantages", "binary_reward", "build_feedback", "close", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "run_many", "run_pytest", "severity_weighted_reward", "speed_score"]
+__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "CommandRunner", "Containment", "Curriculum", "FeedbackEntry", "FunctionRunner", "Gated", "GroupSignal", "History", "Layer", "LearningPoint", "Limits", "LoopRun", "MultiSignal", "PassRate", "Progression", "PytestRunner", "RewardSignal", "RewardWeights", "SeverityWeighted", "StdioRunner", "SuiteResult", "Task", "TestResult", "_TaskReader", "_cancel_runs", "_encode_value", "_end", "_idle_workers", "_launch", "_parse_value", "advantages", "binary_reward", "build_feedback", "close", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "run_many", "run_pytest", "severity_weighted_reward", "speed_score"]
 
 ABSENT: Final[int]
 """
@@ -221,6 +221,71 @@ class CodeSubmission:
         """
 
 @final
+class CommandRunner:
+    """
+    Judges candidates by a command, contained, in a fresh directory beside a copy of the tests.
+
+    The suite has one test, named after the command: PASSED when it ends with exit code 0, else FAILED with
+    the end of what it printed, or ERROR with a reason when it met a limit. Nothing but the exit code is
+    read, which a candidate that runs inside the command can forge (`suite.trust` is "reported").
+
+    Args:
+        argv: The program, by a path or a name to be looked up in PATH, and its arguments.
+        tests: A directory, a file, or a mapping of relative paths to texts; a path is read at every call.
+        replaces: The files of the tests that a candidate may replace; a candidate that is only code
+            becomes the first of them.
+        limits: What the command may use.
+        python: The interpreter whose worker starts the command; None means this one.
+        env: Environment variables beside PATH, HOME, TMPDIR, LANG and TZ; the caller's own are not passed on.
+        readable: Paths that may be read beside the system: tool chains, caches of packages.
+        require: The least containment, "full", "partial" or "weak", or mechanisms that must be enforced.
+        avoid: Mechanisms of containment not to use.
+        repeat: Judge so many times; a command that changes its mind is flaky.
+        cache: Remember so many suites, by the content of all files. Only for runs that always end alike.
+
+    Raises:
+        ValueError: No command, a path that leads outside, an unknown mechanism.
+        FileNotFoundError: There are no such tests.
+
+    Example:
+        >>> from testgrad import CommandRunner
+        >>> run = CommandRunner(["grep", "-q", "hello", "greeting.txt"], {}, replaces=["greeting.txt"])
+        >>> run("hello world").all_passed, run("good bye").all_passed
+        (True, False)
+    """
+    def __call__(self, /, candidate: str | PathLike[str] | Mapping[str, str]) -> SuiteResult:
+        """
+        Judges one candidate.
+
+        Args:
+            candidate: Code, or a mapping of relative paths to texts, or a path to a workspace or to one file.
+                It lies beside the tests and replaces none of them but those in `replaces`.
+
+        Raises:
+            NoVerdict: Our side failed: no such interpreter, less containment than required.
+            FileNotFoundError: There is no such workspace.
+        """
+    def __new__(cls, /, argv: "Sequence[str]", tests: str | PathLike[str] | Mapping[str, str], *, replaces: "Sequence[str]" = ..., limits: Limits | None = None, python: str | PathLike[str] | None = None, env: dict[str, str] | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0) -> CommandRunner: ...
+    def __reduce__(self, /) -> tuple[Any, ...]: ...
+    def __repr__(self, /) -> str: ...
+    def run_many(self, /, candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]", *, workers: SupportsIndex | None = None, progress: bool = False, deadline_s: SupportsFloat | SupportsIndex | None = None) -> list[SuiteResult | NoVerdict]:
+        """
+        Judges many candidates at once.
+
+        Args:
+            candidates: The candidates, as for a single call.
+            workers: How many run at a time, >= 1; None means one a core.
+            progress: Show a bar.
+            deadline_s: Seconds for all together, > 0; what is not done then is `NoVerdict`.
+
+        Returns:
+            One suite a candidate, in their order; where our side failed, the `NoVerdict` that says why.
+
+        Raises:
+            KeyboardInterrupt: With what was done until then as `results`.
+        """
+
+@final
 class Containment:
     """
     What really held a run: the mechanisms, in the order of [`NAMES`].
@@ -386,6 +451,8 @@ class FunctionRunner:
             that came from JSON.
         fresh: "process" calls each case in a process of its own; "program" all cases of a candidate in one,
             which is faster and lets one call leave something for the next.
+        clock: What durations are: "elapsed" (less what the machine made the candidate wait for a processor) or
+            "cpu" (processor time, which needs `fresh="process"`).
         module: The name under which the candidate is imported.
         limits: What a candidate may use; `timeout_s` is for all cases, `test_timeout_s` for each.
         python: The interpreter, 3.8 or later; None means this one.
@@ -422,7 +489,7 @@ class FunctionRunner:
             NoVerdict: Our side failed: no such interpreter, less containment than required.
             FileNotFoundError: There is no such workspace.
         """
-    def __new__(cls, /, entry_point: str, cases: "str | Iterable[tuple[Sequence[object], object] | Mapping[str, object]]", *, compare: str = "exact", tolerance: SupportsFloat | SupportsIndex | None = None, nan_equal: bool = True, sequences_equal: bool = False, fresh: str = "process", module: str = "solution", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None) -> FunctionRunner: ...
+    def __new__(cls, /, entry_point: str, cases: "str | Iterable[tuple[Sequence[object], object] | Mapping[str, object]]", *, compare: str = "exact", tolerance: SupportsFloat | SupportsIndex | None = None, nan_equal: bool = True, sequences_equal: bool = False, fresh: str = "process", clock: str = "elapsed", module: str = "solution", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None) -> FunctionRunner: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     def run_many(self, /, candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]", *, workers: SupportsIndex | None = None, progress: bool = False, deadline_s: SupportsFloat | SupportsIndex | None = None) -> list[SuiteResult | NoVerdict]:
@@ -1171,6 +1238,8 @@ class StdioRunner:
             returns True, or False or a str that says what is wrong. It takes the place of `compare`.
         fresh: "process" runs each case in a process of its own; "program" runs all cases of a candidate in
             one process, which is faster and lets one case leave something for the next.
+        clock: What durations are: "elapsed" (less what the machine made the candidate wait for a processor) or
+            "cpu" (processor time, which needs `fresh="process"`).
         module: The module that is the program: "solution" is solution.py.
         limits: What a candidate may use; `timeout_s` is for all cases, `test_timeout_s` for each.
         python: The interpreter, 3.8 or later; None means this one.
@@ -1208,7 +1277,7 @@ class StdioRunner:
                 raised.
             FileNotFoundError: There is no such workspace.
         """
-    def __new__(cls, /, cases: "Iterable[tuple[str, str] | Mapping[str, object]]", *, compare: str = "trimmed", tolerance: SupportsFloat | SupportsIndex | None = None, checker: "Callable[[str, str, str], bool | str] | None" = None, fresh: str = "process", module: str = "solution", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None) -> StdioRunner: ...
+    def __new__(cls, /, cases: "Iterable[tuple[str, str] | Mapping[str, object]]", *, compare: str = "trimmed", tolerance: SupportsFloat | SupportsIndex | None = None, checker: "Callable[[str, str, str], bool | str] | None" = None, fresh: str = "process", clock: str = "elapsed", module: str = "solution", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None) -> StdioRunner: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     def run_many(self, /, candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]", *, workers: SupportsIndex | None = None, progress: bool = False, deadline_s: SupportsFloat | SupportsIndex | None = None) -> list[SuiteResult | NoVerdict]:

@@ -3,6 +3,7 @@
 import atexit
 
 from ._testgrad import (
+    CommandRunner,
     FunctionRunner,
     Limits,
     PytestRunner,
@@ -14,6 +15,7 @@ from ._testgrad import (
 from .errors import NoVerdict
 
 __all__ = [
+    "CommandRunner",
     "FunctionRunner",
     "Limits",
     "NoVerdict",

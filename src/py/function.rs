@@ -11,7 +11,8 @@ use pyo3::types::{PyDict, PyList, PyString};
 use super::convert::NewArgs;
 use super::repr::quoted;
 use super::runner::{
-    Any, CaseReader, Holding, Many, Names, Verdict, again, at_least_one, fresh_of, paired, stops_at_failure,
+    Any, CaseReader, Holding, Many, Names, Verdict, again, at_least_one, clock_of, fresh_of, paired,
+    stops_at_failure,
 };
 use crate::outcome::SuiteResult;
 use crate::runner::compare::{DEFAULT_TOLERANCE, check_tolerance};
@@ -43,6 +44,8 @@ use crate::sandbox::Limits;
 ///         that came from JSON.
 ///     fresh: "process" calls each case in a process of its own; "program" all cases of a candidate in one,
 ///         which is faster and lets one call leave something for the next.
+///     clock: What durations are: "elapsed" (less what the machine made the candidate wait for a processor) or
+///         "cpu" (processor time, which needs `fresh="process"`).
 ///     module: The name under which the candidate is imported.
 ///     limits: What a candidate may use; `timeout_s` is for all cases, `test_timeout_s` for each.
 ///     python: The interpreter, 3.8 or later; None means this one.
@@ -78,7 +81,7 @@ impl FunctionRunner {
     #[new]
     #[pyo3(signature = (entry_point, cases: "str | Iterable[tuple[Sequence[object], object] | Mapping[str, object]]", *,
                         compare="exact", tolerance=None, nan_equal=true, sequences_equal=false,
-                        fresh="process", module="solution", limits=None, python=None, preload=Vec::new(),
+                        fresh="process", clock="elapsed", module="solution", limits=None, python=None, preload=Vec::new(),
                         env=None, seed=None, readable=Vec::new(), require=Names::of("partial"),
                         avoid=Names::default(), repeat=1, cache=0, stop_at=None))]
     #[allow(clippy::too_many_arguments, reason = "the public constructor")]
@@ -91,6 +94,7 @@ impl FunctionRunner {
         nan_equal: bool,
         sequences_equal: bool,
         fresh: &str,
+        clock: &str,
         module: &str,
         limits: Option<Limits>,
         python: Option<PathBuf>,
@@ -117,6 +121,7 @@ impl FunctionRunner {
         kwargs.set_item("nan_equal", nan_equal)?;
         kwargs.set_item("sequences_equal", sequences_equal)?;
         kwargs.set_item("fresh", fresh)?;
+        kwargs.set_item("clock", clock)?;
         kwargs.set_item("module", module)?;
         kwargs.set_item("repeat", repeat)?;
         kwargs.set_item("cache", cache)?;
@@ -134,6 +139,7 @@ impl FunctionRunner {
             cases,
             agreement: Agreement { nan_equal, sequences_equal, ..agreement },
             fresh: fresh_of(fresh)?,
+            clock: clock_of(clock, fresh)?,
             module: Module::parse(module).ok_or_else(no_module)?,
             stops_at_failure: stops_at_failure(stop_at)?,
         };

@@ -2,6 +2,7 @@
 
 mod agent_loop;
 mod batch;
+mod command;
 mod containment;
 mod convert;
 mod curve;
@@ -31,6 +32,8 @@ mod _testgrad {
         advantages, decoupled_advantages, difficulty_score, difficulty_weights, group_signal,
         leave_one_out_baseline, rewards, rewards_from_arrays,
     };
+    #[pymodule_export]
+    use super::command::CommandRunner;
     #[pymodule_export]
     use super::curve::{convergence_rate, learning_curve, reward_trend};
     #[pymodule_export]

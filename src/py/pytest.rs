@@ -9,16 +9,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::convert::{NewArgs, Tuple};
-use super::repr::quoted;
 use super::runner::{
-    Any, Holding, Many, Names, Verdict, again, at_least_one, existing, interpreter, limit, paired,
+    Any, Holding, Many, Names, Verdict, again, at_least_one, described, existing, interpreter, limit, paired,
     stops_at_failure,
 };
 use crate::outcome::SuiteResult;
 use crate::runner::contained::inherited_environment;
 use crate::runner::pytest::Pytest;
 use crate::runner::rewritten::Rewritten;
-use crate::runner::{Candidate, Error, Judge, Module, Project, Runner, Tests};
+use crate::runner::{Candidate, Judge, Module, Project, Runner, Tests};
 use crate::sandbox::Limits;
 
 /// Judges candidates by a real pytest: each in a fresh contained process, beside a copy of the tests.
@@ -109,20 +108,7 @@ impl PytestRunner {
             ))
         };
         let kwargs = PyDict::new(py);
-        let shown = match &tests {
-            Tests::Path(path) => {
-                kwargs.set_item("tests", path)?;
-                quoted(py, &path.display().to_string())
-            }
-            Tests::Files(files) => {
-                let texts = PyDict::new(py);
-                for (path, text) in files {
-                    texts.set_item(path.as_os_str(), text)?;
-                }
-                kwargs.set_item("tests", texts)?;
-                format!("{} files", files.len())
-            }
-        };
+        let shown = described(&tests, &kwargs)?;
         kwargs.set_item("module", module)?;
         kwargs.set_item("coverage", coverage)?;
         kwargs.set_item("args", Tuple(args.clone()))?;
@@ -233,5 +219,5 @@ pub fn run_pytest(
         env: inherited_environment().into_iter().chain(own).map(|(n, v)| (n.into(), v.into())).collect(),
         timeout: limit("timeout_s", timeout_s)?,
     };
-    super::runner::one(py, |is_cancelled| project.run(&directory, is_cancelled).map_err(Error::from))
+    super::runner::one(py, |is_cancelled| project.run(&directory, is_cancelled))
 }

@@ -13,13 +13,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMapping, PyString};
 use pyo3::{type_hint_identifier, type_hint_subscript, type_hint_union};
 
+use super::command::CommandRunner;
 use super::convert::{NewArgs, Tuple};
 use super::enums::wrong_type;
 use super::function::FunctionRunner;
 use super::pytest::PytestRunner;
+use super::repr::quoted;
 use super::stdio::StdioRunner;
 use crate::outcome::{self, SuiteResult, check_range};
-use crate::runner::cases::{Fresh, Label};
+use crate::runner::cases::{Clock, Fresh, Label};
 use crate::runner::contained::{Contained, inherited_environment, launcher};
 use crate::runner::stdio::Checker;
 use crate::runner::value::Value;
@@ -257,6 +259,9 @@ impl Any {
         if let Ok(runner) = object.cast::<StdioRunner>() {
             return Ok(runner.get().any.clone());
         }
+        if let Ok(runner) = object.cast::<CommandRunner>() {
+            return Ok(runner.get().any.clone());
+        }
         if let Ok(runner) = object.cast::<FunctionRunner>() {
             return Ok(runner.get().any.clone());
         }
@@ -420,6 +425,25 @@ pub(super) fn paired(candidates: &Bound<'_, PyAny>, any: &Any) -> PyResult<Vec<(
     candidates.try_iter()?.map(|item| Ok((item?.extract()?, any.clone()))).collect()
 }
 
+/// Notes where the tests come from, and says it in a few words.
+pub(super) fn described(tests: &Tests, kwargs: &Bound<'_, PyDict>) -> PyResult<String> {
+    let py = kwargs.py();
+    Ok(match tests {
+        Tests::Path(path) => {
+            kwargs.set_item("tests", path)?;
+            quoted(py, &path.display().to_string())
+        }
+        Tests::Files(files) => {
+            let texts = PyDict::new(py);
+            for (path, text) in files {
+                texts.set_item(path.as_os_str(), text)?;
+            }
+            kwargs.set_item("tests", texts)?;
+            format!("{} files", files.len())
+        }
+    })
+}
+
 /// Keyword arguments to make an object again.
 pub(super) fn again<'py, T: pyo3::PyTypeInfo>(
     py: Python<'py>,
@@ -471,6 +495,17 @@ pub(super) fn fresh_of(name: &str) -> PyResult<Fresh> {
     Fresh::parse(name).ok_or_else(|| {
         PyValueError::new_err(format!("fresh must be \"process\" or \"program\", got {name:?}"))
     })
+}
+
+/// What durations are, by name.
+pub(super) fn clock_of(name: &str, fresh: &str) -> PyResult<Clock> {
+    match Clock::parse(name) {
+        Some(Clock::Cpu) if fresh != Fresh::Process.as_str() => {
+            Err(PyValueError::new_err("clock=\"cpu\" needs fresh=\"process\""))
+        }
+        Some(clock) => Ok(clock),
+        None => Err(PyValueError::new_err(format!("clock must be \"elapsed\" or \"cpu\", got {name:?}"))),
+    }
 }
 
 /// One case as Python gives it: a mapping, or a pair of two of its values.

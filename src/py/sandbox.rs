@@ -100,7 +100,7 @@ impl Limits {
 }
 
 impl Limits {
-    fn to_kwargs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn to_kwargs<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let kwargs = PyDict::new(py);
         kwargs.set_item("timeout_s", self.timeout_s)?;
         kwargs.set_item("test_timeout_s", self.test_timeout_s)?;

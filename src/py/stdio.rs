@@ -10,7 +10,8 @@ use pyo3::types::{PyDict, PyList};
 
 use super::convert::NewArgs;
 use super::runner::{
-    Any, CaseReader, Holding, Many, Names, Verdict, again, at_least_one, fresh_of, paired, stops_at_failure,
+    Any, CaseReader, Holding, Many, Names, Verdict, again, at_least_one, clock_of, fresh_of, paired,
+    stops_at_failure,
 };
 use crate::outcome::SuiteResult;
 use crate::runner::compare::Comparison;
@@ -35,6 +36,8 @@ use crate::sandbox::Limits;
 ///         returns True, or False or a str that says what is wrong. It takes the place of `compare`.
 ///     fresh: "process" runs each case in a process of its own; "program" runs all cases of a candidate in
 ///         one process, which is faster and lets one case leave something for the next.
+///     clock: What durations are: "elapsed" (less what the machine made the candidate wait for a processor) or
+///         "cpu" (processor time, which needs `fresh="process"`).
 ///     module: The module that is the program: "solution" is solution.py.
 ///     limits: What a candidate may use; `timeout_s` is for all cases, `test_timeout_s` for each.
 ///     python: The interpreter, 3.8 or later; None means this one.
@@ -70,7 +73,7 @@ impl StdioRunner {
     #[new]
     #[pyo3(signature = (cases: "Iterable[tuple[str, str] | Mapping[str, object]]", *, compare="trimmed", tolerance=None,
                         checker: "Callable[[str, str, str], bool | str] | None"=None, fresh="process",
-                        module="solution", limits=None, python=None, preload=Vec::new(), env=None, seed=None,
+                        clock="elapsed", module="solution", limits=None, python=None, preload=Vec::new(), env=None, seed=None,
                         readable=Vec::new(), require=Names::of("partial"), avoid=Names::default(), repeat=1,
                         cache=0, stop_at=None))]
     #[allow(clippy::too_many_arguments, reason = "the public constructor")]
@@ -81,6 +84,7 @@ impl StdioRunner {
         tolerance: Option<f64>,
         checker: Option<Py<PyAny>>,
         fresh: &str,
+        clock: &str,
         module: &str,
         limits: Option<Limits>,
         python: Option<PathBuf>,
@@ -101,6 +105,7 @@ impl StdioRunner {
         kwargs.set_item("tolerance", tolerance)?;
         kwargs.set_item("checker", &checker)?;
         kwargs.set_item("fresh", fresh)?;
+        kwargs.set_item("clock", clock)?;
         kwargs.set_item("module", module)?;
         kwargs.set_item("repeat", repeat)?;
         kwargs.set_item("cache", cache)?;
@@ -127,6 +132,7 @@ impl StdioRunner {
             comparison: Comparison::parse(compare, tolerance)
                 .map_err(|error| PyValueError::new_err(error.to_string()))?,
             fresh: fresh_of(fresh)?,
+            clock: clock_of(clock, fresh)?,
             module: Module::parse(module).ok_or_else(no_module)?,
             stops_at_failure: stops_at_failure(stop_at)?,
         };

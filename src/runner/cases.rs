@@ -47,6 +47,36 @@ impl Fresh {
     }
 }
 
+/// What the duration of a case is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Clock {
+    /// Elapsed time, less what the machine made it wait for a processor.
+    Elapsed,
+    /// Processor time of all its processes; each case needs a process of its own.
+    Cpu,
+}
+
+impl Clock {
+    /// The one of this name, `"elapsed"` or `"cpu"`.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "elapsed" => Some(Self::Elapsed),
+            "cpu" => Some(Self::Cpu),
+            _ => None,
+        }
+    }
+
+    /// What a process took that was its case's alone.
+    fn of(self, done: &Done) -> Duration {
+        match self {
+            Self::Cpu => done.cpu,
+            // One that was ended took what it took.
+            Self::Elapsed if matches!(done.end, End::Exited(_)) => done.counted,
+            Self::Elapsed => done.duration,
+        }
+    }
+}
+
 /// What all cases have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Label {
@@ -137,11 +167,12 @@ pub(super) struct Run<'a> {
     started: Instant,
     counted: Duration,
     cpu: Duration,
+    clock: Clock,
     stops_at_failure: bool,
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(limits: &'a Limits, labels: &'a [Label], stops_at_failure: bool) -> Self {
+    pub(super) fn new(limits: &'a Limits, labels: &'a [Label], clock: Clock, stops_at_failure: bool) -> Self {
         Self {
             limits,
             labels,
@@ -153,6 +184,7 @@ impl<'a> Run<'a> {
             started: Instant::now(),
             counted: Duration::ZERO,
             cpu: Duration::ZERO,
+            clock,
             stops_at_failure,
         }
     }
@@ -289,7 +321,7 @@ impl<'a> Run<'a> {
                 Finding::error(reason_of(end), words, last_words(&[&String::from_utf8_lossy(&done.stderr)]))
             }
         };
-        self.give(case, finding, done.counted);
+        self.give(case, finding, self.clock.of(&done));
         Ok(())
     }
 
@@ -367,7 +399,8 @@ impl<'a> Run<'a> {
     fn settle(&mut self, ask: &Ask<'_>, say: Saying, done: &Done) {
         for (case, finding, duration) in say.heard {
             if ask.cases.contains(&case) {
-                self.give(case, finding, duration);
+                let is_alone = self.clock == Clock::Cpu && ask.cases.len() == 1;
+                self.give(case, finding, if is_alone { done.cpu } else { duration });
             }
         }
         if let Some(over) = say.over {

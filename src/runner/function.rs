@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::cases::{Ask, Finding, Fresh, Label, Line, Run};
+use super::cases::{Ask, Clock, Finding, Fresh, Label, Line, Run};
 use super::contained::{Contained, Request};
 use super::stage::Module;
 use super::value::{Agreement, Value, agree};
@@ -44,6 +44,8 @@ pub struct Function {
     pub agreement: Agreement,
     /// What a process is good for.
     pub fresh: Fresh,
+    /// What the duration of a case is.
+    pub clock: Clock,
     /// The module that has the function.
     pub module: Module,
     /// Whether to end the run at the first case that does not pass.
@@ -57,7 +59,7 @@ impl Function {
         candidate: &Candidate,
         is_cancelled: &mut IsCancelled<'_>,
     ) -> Result<SuiteResult, Error> {
-        let mut run = Run::new(&self.contained.limits, &self.labels, self.stops_at_failure);
+        let mut run = Run::new(&self.contained.limits, &self.labels, self.clock, self.stops_at_failure);
         let Some(staged) = run.stage(&self.module, candidate, is_cancelled)? else {
             return run.into_suite("function");
         };

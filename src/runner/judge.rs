@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::command::Command;
 use super::function::Function;
 use super::pytest::Pytest;
 use super::stage::{Module, Tests, stage};
@@ -28,6 +29,8 @@ pub enum Judge {
     Stdio(Stdio),
     /// By what a function of it returns.
     Function(Function),
+    /// By how a command ends.
+    Command(Command),
 }
 
 impl Judge {
@@ -41,6 +44,7 @@ impl Judge {
             Self::Pytest { pytest, tests, module } => pytest.judge(tests, module, candidate, is_cancelled),
             Self::Stdio(stdio) => stdio.judge(candidate, checker, is_cancelled),
             Self::Function(function) => function.judge(candidate, is_cancelled),
+            Self::Command(command) => command.judge(candidate, is_cancelled),
         }
     }
 }
@@ -98,6 +102,10 @@ impl Runner {
     ) -> Result<Key, Error> {
         let none = Tests::Files(Vec::new());
         let (tests, module) = match &self.judge {
+            Judge::Command(command) => {
+                let parcel = command.pack(candidate)?.parcel;
+                return Ok(cache.key(parcel.entries()));
+            }
             Judge::Pytest { tests, module, .. } => (tests, module),
             Judge::Stdio(stdio) => (&none, &stdio.module),
             Judge::Function(function) => (&none, &function.module),

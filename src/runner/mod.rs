@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use crate::{outcome, sandbox};
 
 pub mod cases;
+pub mod command;
 pub mod compare;
 pub mod contained;
 pub mod function;
@@ -31,6 +32,7 @@ pub mod value;
 pub use judge::{Judge, Runner};
 pub use project::Project;
 pub use stage::{Module, Tests};
+pub use tree::inside;
 
 /// Code under judgement.
 #[derive(Clone, Debug)]
@@ -108,6 +110,12 @@ pub enum Error {
     /// The time for all candidates together had passed.
     #[error("the deadline had passed")]
     Late,
+    /// The command to judge by could not be started.
+    #[error("{message}; inside the sandbox there is the system and what readable= names")]
+    NoCommand {
+        /// What it was, and what the system said.
+        message: String,
+    },
     /// The function that judges outputs failed.
     #[error("the checker failed: {words}")]
     Checker {

@@ -163,7 +163,7 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
     paths.iter().map(|path| path.display().to_string()).collect()
 }
 
-fn test_files(tests: &Tests) -> Result<Tree, Error> {
+pub(super) fn test_files(tests: &Tests) -> Result<Tree, Error> {
     match tests {
         Tests::Path(path) if path.is_dir() => tree::tests_under(path).map_err(|error| match error {
             NoTree::File(path, error) => Error::from((path, error)),

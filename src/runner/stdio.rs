@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 
 use serde_json::json;
 
-use super::cases::{Ask, Finding, Fresh, Label, Line, Run};
+use super::cases::{Ask, Clock, Finding, Fresh, Label, Line, Run};
 use super::compare::{Comparison, compare};
 use super::contained::{Contained, Request};
 use super::pytest::{exit_words, last_words};
@@ -40,6 +40,8 @@ pub struct Stdio {
     pub comparison: Comparison,
     /// What a process is good for.
     pub fresh: Fresh,
+    /// What the duration of a case is.
+    pub clock: Clock,
     /// The file that is run.
     pub module: Module,
     /// Whether to end the run at the first case that does not pass.
@@ -55,7 +57,7 @@ impl Stdio {
         is_cancelled: &mut IsCancelled<'_>,
     ) -> Result<SuiteResult, Error> {
         let limits = &self.contained.limits;
-        let mut run = Run::new(limits, &self.labels, self.stops_at_failure);
+        let mut run = Run::new(limits, &self.labels, self.clock, self.stops_at_failure);
         let Some(staged) = run.stage(&self.module, candidate, is_cancelled)? else {
             return run.into_suite("stdio");
         };

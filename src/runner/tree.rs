@@ -69,7 +69,7 @@ const MAX_PATH_BYTES: usize = 4000;
 const MAX_TEST_ENTRIES: usize = 1_000_000;
 
 /// A relative path that stays inside; `None` for any other.
-pub(super) fn inside(path: &str) -> Option<PathBuf> {
+pub fn inside(path: &str) -> Option<PathBuf> {
     let parts: Option<PathBuf> = Path::new(path)
         .components()
         .filter(|part| *part != Component::CurDir)

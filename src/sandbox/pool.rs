@@ -24,7 +24,7 @@ struct Pools {
 }
 
 struct Order {
-    command: Command,
+    command: Box<Command>,
     answer: Sender<io::Result<Child>>,
 }
 
@@ -150,7 +150,7 @@ impl Pools {
             std::thread::Builder::new().name("testgrad-workers".to_owned()).spawn(work)?;
             *starter = Some(sender);
         }
-        let sent = starter.as_ref().map(|starter| starter.send(Order { command, answer }));
+        let sent = starter.as_ref().map(|starter| starter.send(Order { command: Box::new(command), answer }));
         drop(starter);
         match sent {
             Some(Ok(())) => child.recv().map_err(|_| gone())?,

@@ -393,7 +393,7 @@ mod tests {
         let mut lines = 0;
         let output = run(&shell("/bin/sleep 0.1; eval \"echo late >/dev/fd/$0\"", 300), &mut |event| {
             match event {
-                Event::Line(_) => lines += 1,
+                Event::Line(..) => lines += 1,
                 _ => std::thread::sleep(Duration::from_millis(500)),
             }
             ControlFlow::Continue(())
