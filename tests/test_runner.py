@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from processes import NAME_ITSELF, below, is_alive, named, wait_for
 from shared_data import needs_shared, shared
 from testgrad import Limits, NoVerdict, PytestRunner, SuiteResult, TestSeverity, run_pytest
 from testgrad._testgrad import _cancel_runs
+from testgrad.sandbox import close
 
 ADD = {"test_add.py": "from solution import add\ndef test_add(): assert add(1, 2) == 3\n"}
 RIGHT = "def add(a, b): return a + b\n"
@@ -30,22 +32,6 @@ def said(suite: SuiteResult) -> list[tuple[str, str, str | None]]:
 def judged(body: str, code: str = "", **settings: object) -> SuiteResult:
     """The suite of one test file against a candidate."""
     return PytestRunner({"test_a.py": body}, **settings)(code)  # type: ignore[arg-type]
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
-
-
-def wait_for(condition: object, limit_s: float = 10.0) -> None:
-    """Waits until a callable is true."""
-    end = time.monotonic() + limit_s
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
 
 
 # -- as plain pytest -------------------------------------------------------------------------------
@@ -256,51 +242,60 @@ def test_n(n):
 # -- nothing left behind ---------------------------------------------------------------------------
 
 
-def test_what_a_candidate_starts_ends_with_it(tmp_path: Path) -> None:
-    pids = tmp_path / "pids"
-    pids.touch()
-    code = f"""
+def test_what_a_candidate_starts_ends_with_it() -> None:
+    code = """
 import os, signal, time
 def daemon(clean):
-    if os.fork(): return
+    reading, writing = os.pipe()
+    if os.fork():
+        os.close(writing)
+        os.read(reading, 1)
+        return
     os.setsid()
     if os.fork(): os._exit(0)
     for name in ("SIGTERM", "SIGHUP", "SIGINT"):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    with open({str(pids)!r}, "a") as file: file.write(f"{{os.getpid()}}\\n")
-    if clean: os.execve("/bin/sleep", ["sleep", "600"], {{}})
+    os.write(writing, b"x")
+    if clean: os.execve("/bin/sleep", ["sleep", "600"], {})
     time.sleep(600)
 def act():
     daemon(False)
     daemon(True)
-    while len(open({str(pids)!r}).readlines()) < 2:
-        time.sleep(0.01)
 """
-    assert judged(THREE, code).all_passed
-    left = [int(line) for line in pids.read_text().split()]
-    assert len(left) == 2
-    assert not any(is_alive(pid) for pid in left)
+    run = PytestRunner({"test_a.py": THREE})
+    run("def act(): pass\n")
+    at_rest = below(os.getpid())
+    assert run(code).all_passed
+    assert below(os.getpid()) == at_rest
 
 
-def test_the_directory_is_gone_whatever_was_done_to_it(tmp_path: Path) -> None:
-    note = tmp_path / "note"
-    code = f"""
+def test_nothing_is_left_of_what_was_done_to_the_directories() -> None:
+    code = """
 import os, pathlib, tempfile
 def act():
     root = pathlib.Path.cwd()
     (root / "deep" / "er").mkdir(parents=True)
     (root / "deep" / "er" / "file").touch()
-    (root / "deep" / "link").symlink_to({str(tmp_path)!r})
+    (root / "deep" / "link").symlink_to("/usr")
     os.chmod(root / "deep" / "er", 0)
     os.chmod(root / "deep", 0)
     os.chmod(root, 0o500)
-    places = [str(root), tempfile.mkdtemp(), str(pathlib.Path.home())]
-    pathlib.Path({str(note)!r}).write_text(" ".join(places))
+    (pathlib.Path(tempfile.mkdtemp()) / "file").touch()
+    (pathlib.Path.home() / "file").touch()
 """
-    suite = judged(THREE, code)
+    look = """
+import os, pathlib, tempfile
+def act():
+    places = [pathlib.Path.cwd(), pathlib.Path(tempfile.gettempdir()), pathlib.Path.home()]
+    modes = [oct(place.stat().st_mode & 0o777) for place in places]
+    left = {path.name for place in places for path in place.iterdir()}
+    assert modes == ["0o700"] * 3
+    assert left - {"__pycache__"} == {"solution.py", "test_a.py"}
+"""
+    run = PytestRunner({"test_a.py": THREE})
+    suite = run(code)
     assert (suite.all_passed, suite.warnings) == (True, ())
-    assert note.exists()
-    assert not any(Path(path).exists() for path in note.read_text().split())
+    assert [test.message for test in run(look)] == [""] * 3
 
 
 def test_no_descriptor_of_ours_stays_open() -> None:
@@ -312,23 +307,19 @@ def test_no_descriptor_of_ours_stays_open() -> None:
 
 
 def test_killing_python_kills_the_candidate(tmp_path: Path) -> None:
-    pid = tmp_path / "pid"
-    code = f"""
-import os, time
-def act():
-    open({str(pid)!r}, "w").write(f"{{os.getpid()}}.")
-    time.sleep(60)
-"""
+    code = NAME_ITSELF + "import time\ndef act(): name_itself('began'); time.sleep(600)\n"
     script = f"""
 import testgrad
 testgrad.PytestRunner({{"test_a.py": {THREE!r}}}, limits=testgrad.Limits(timeout_s=60))({code!r})
 """
-    env = {**os.environ, "TMPDIR": str(tmp_path)}  # nobody is left to remove the directory
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
     process = subprocess.Popen([sys.executable, "-c", script], env=env)
-    wait_for(lambda: pid.exists() and pid.read_text().endswith("."))
+    wait_for(lambda: named(process.pid, "began"))
+    all_of_it = below(process.pid)
     process.kill()
     process.wait()
-    wait_for(lambda: not is_alive(int(pid.read_text()[:-1])), 2.0)
+    wait_for(lambda: not any(map(is_alive, all_of_it)), 10.0)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_flood_of_output_is_cut() -> None:
@@ -400,9 +391,8 @@ def test_n(n): pass
 
 
 @pytest.mark.parametrize("call", ["run(code)", "run.run_many([code] * 4)"])
-def test_ctrl_c_returns_at_once(tmp_path: Path, call: str) -> None:
-    began = tmp_path / "began"
-    code = f"def act():\n    open({str(began)!r}, 'w')\n    while True: pass\n"
+def test_ctrl_c_returns_at_once(call: str) -> None:
+    code = NAME_ITSELF + "def act():\n    name_itself('began')\n    while True: pass\n"
     script = f"""
 import time, testgrad
 run = testgrad.PytestRunner({{"test_a.py": {THREE!r}}}, limits=testgrad.Limits(timeout_s=60))
@@ -411,7 +401,7 @@ try: {call}
 except KeyboardInterrupt: print(time.monotonic())
 """
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    wait_for(began.exists)
+    wait_for(lambda: named(process.pid, "began"))
     sent = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=120)
@@ -422,18 +412,20 @@ except KeyboardInterrupt: print(time.monotonic())
 
 
 @pytest.mark.slow
-def test_a_thread_that_keeps_the_interpreter_changes_no_outcome(tmp_path: Path) -> None:
-    began = tmp_path / "began"
-    code = f"""
+def test_a_thread_that_keeps_the_interpreter_changes_no_outcome() -> None:
+    code = (
+        NAME_ITSELF
+        + """
 import os, time
 def act():
-    open({str(began)!r}, "w")
+    name_itself("began")
     time.sleep(0.5)
     for _ in range(40): os.write(1, b"x" * 65_536)  # more than a pipe holds
 """
+    )
 
     def keep() -> None:
-        wait_for(began.exists)
+        wait_for(lambda: named(os.getpid(), "began"))
         ctypes.PyDLL(None).sleep(5)  # a call that lets nobody else in
 
     thread = threading.Thread(target=keep)
@@ -450,35 +442,36 @@ def act():
 def test_runs_on_other_threads_can_be_cancelled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    place = tmp_path / "place"
-    place.mkdir()
-    monkeypatch.setenv("TMPDIR", str(place))
-    notes = [tmp_path / "0", tmp_path / "1"]
-    codes = [
-        f"import os, time\ndef act():\n    open({str(note)!r}, 'w').write(f'{{os.getpid()}}.')\n"
-        "    while True: time.sleep(1)\n"
-        for note in notes
-    ]
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    code = NAME_ITSELF + (
+        "import time\ndef act():\n    name_itself('began')\n    while True: time.sleep(1)\n"
+    )
     run = PytestRunner({"test_a.py": THREE}, limits=Limits(timeout_s=60.0))
     ends: list[tuple[str, float]] = []
 
-    def work(code: str) -> None:
-        with pytest.raises(NoVerdict) as caught:
-            run(code) if call == "one" else run.run_many([code, code])
-        ends.append((str(caught.value), time.monotonic()))
+    def work() -> None:
+        if call == "one":
+            with pytest.raises(NoVerdict) as caught:
+                run(code)
+            ends.append((str(caught.value), time.monotonic()))
+        else:
+            first, second = run.run_many([code, code])
+            assert str(first) == str(second)
+            ends.append((str(first), time.monotonic()))
 
-    threads = [threading.Thread(target=work, args=(code,)) for code in codes]
+    threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
         thread.start()
-    wait_for(lambda: all(note.exists() and note.read_text().endswith(".") for note in notes))
+    wait_for(lambda: len(named(os.getpid(), "began")) >= 2)
     cancelled = time.monotonic()
     _cancel_runs()
     for thread in threads:
         thread.join()
     assert [message for message, _ in ends] == ["interrupted"] * 2
-    assert max(end for _, end in ends) - cancelled < 0.3
-    assert not any(is_alive(int(note.read_text()[:-1])) for note in notes)
-    assert list(place.iterdir()) == []
+    assert max(end for _, end in ends) - cancelled < 5.0  # 0.1 on a machine at rest
+    assert named(os.getpid(), "began") == []
+    close()
+    assert list(tmp_path.iterdir()) == []
     assert PytestRunner(ADD)(RIGHT).all_passed  # what begins later is not touched
 
 
@@ -643,7 +636,7 @@ def test_the_environment_is_clean_but_for_what_is_given(monkeypatch: pytest.Monk
 import os
 def test_env():
     assert os.environ["GIVEN"] == "yes"
-    known = {"PATH", "LANG", "HOME", "TMPDIR", "GIVEN", "TESTGRAD_RUN", "COLUMNS", "LINES"}
+    known = {"PATH", "LANG", "TZ", "HOME", "TMPDIR", "GIVEN", "COLUMNS", "LINES"}
     others = {name for name in os.environ if not name.startswith(("PYTHON", "PYTEST", "LC_"))}
     assert others <= known and "PYTHONPATH" not in os.environ
     assert os.environ["HOME"].startswith(os.path.dirname(os.getcwd()))
@@ -732,7 +725,7 @@ def test_no_tests_are_no_success_and_worth_a_warning(tmp_path: Path) -> None:
 
 def test_an_interpreter_that_is_not_there_is_no_verdict() -> None:
     run = PytestRunner(ADD, python="/no/such/python")
-    with pytest.raises(NoVerdict, match=r"^/no/such/python: cannot be started in .*No such file"):
+    with pytest.raises(NoVerdict, match=r"^/no/such/python is no interpreter .*No such file"):
         run(RIGHT)
     results = run.run_many([RIGHT, RIGHT])
     assert [type(result) for result in results] == [NoVerdict, NoVerdict]
@@ -760,7 +753,6 @@ def test_coverage_without_coverage_py_is_no_verdict_and_says_what_to_do(tmp_path
     [
         ({"args": ["--nonsense"]}, "unrecognized arguments: --nonsense"),
         ({"args": ["no_such_file.py"]}, "file or directory not found: no_such_file.py"),
-        ({"plugins": ["no_such_plugin"]}, 'Error importing plugin "no_such_plugin"'),
     ],
 )
 def test_what_pytest_refuses_is_no_verdict(settings: dict, message: str) -> None:
@@ -769,18 +761,17 @@ def test_what_pytest_refuses_is_no_verdict(settings: dict, message: str) -> None
     assert message in str(caught.value)
 
 
+def test_a_plugin_that_is_not_there_is_no_verdict() -> None:
+    with pytest.raises(NoVerdict, match=r"has no no_such_plugin: install it with "):
+        PytestRunner(ADD, plugins=["no_such_plugin"])(RIGHT)
+
+
 def test_an_interpreter_that_ends_at_once_is_no_verdict(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho out of order >&2\nexit 3\n")
     python.chmod(0o755)
-    message = "pytest was not ready when the process ended with exit code 3: out of order$"
-    with pytest.raises(NoVerdict, match=message):
+    with pytest.raises(NoVerdict, match=r"it did not say where it is: out of order$"):
         PytestRunner(ADD, python=python)(RIGHT)
-
-
-def test_a_limit_below_the_start_of_pytest_is_no_verdict() -> None:
-    with pytest.raises(NoVerdict, match=r"pytest was not ready after 0\.001 s, the limit"):
-        PytestRunner(ADD, limits=Limits(timeout_s=0.001))(RIGHT)
 
 
 def test_no_room_for_the_directory_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -792,15 +783,17 @@ def test_no_room_for_the_directory_is_no_verdict(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"timeout_s": 0}, "timeout_s must be > 0 and at most 1e9, got 0"),
-        ({"test_timeout_s": float("nan")}, "test_timeout_s must be > 0 and at most 1e9, got NaN"),
+        ({"stop_at": "never"}, 'stop_at must be "first_failure" or None, got "never"'),
+        ({"repeat": 0}, "repeat must be >= 1, got 0"),
+        ({"require": "walls"}, 'require: no "walls"; there is weak, partial, full, user, '),
+        ({"avoid": ["full"]}, 'avoid: no "full"; there is user, pid, '),
         ({"module": "../x"}, 'module must be a dotted name such as "pkg.mod", got "../x"'),
         ({"isolation": "magic"}, 'isolation must be "none", got "magic"'),
         ({"tests": {"../x": ""}}, 'tests: "../x" is not a relative path that stays inside'),
     ],
 )
 def test_wrong_settings_are_refused_by_name(settings: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=r"must be|is not") as caught:
+    with pytest.raises(ValueError, match=r"must be|is not|there is") as caught:
         PytestRunner(**{"tests": ADD, **settings})
     assert str(caught.value).startswith(message)
 
@@ -817,39 +810,33 @@ def test_wrong_things_are_refused() -> None:
 
 
 CTRL_C_IN_MANY = """
-import sys, threading
-from testgrad import AgentTestLoop, PytestRunner
+import threading
+from testgrad import AgentTestLoop, Limits, PytestRunner
 
 tests = {"test_it.py": "import solution\\ndef test_it(): solution.hang()"}
-code = '''
-import pathlib, time
-def hang():
-    pathlib.Path(%r).touch()
-    time.sleep(600)
-'''
-limits = testgrad.Limits(timeout_s=600)
-loop = AgentTestLoop(PytestRunner(tests, limits=limits), lambda history, task: code % task)
+limits = Limits(timeout_s=600)
+loop = AgentTestLoop(PytestRunner(tests, limits=limits), lambda history, task: task)
+code = %r
 try:
-    loop.run_many(sys.argv[1:])
+    loop.run_many([code, code + "pass"])
 except KeyboardInterrupt as error:
     for thread in threading.enumerate():  # what a late worker does to a history is to show
-        if thread is not threading.current_thread():
+        if thread is not threading.current_thread() and not thread.daemon:
             thread.join(20)
     print([(history.stopped_by, history.error) for history in error.histories])
 """
 
 
 def test_ctrl_c_in_a_loop_over_many_tasks_leaves_nothing_behind(tmp_path: Path) -> None:
-    place, marks = tmp_path / "tmp", [tmp_path / "a", tmp_path / "b"]
-    place.mkdir()
-    command = [sys.executable, "-c", CTRL_C_IN_MANY, *map(str, marks)]
-    env = {**os.environ, "TMPDIR": str(place)}
+    code = NAME_ITSELF + "import time\ndef hang(): name_itself('began'); time.sleep(600)\n"
+    command = [sys.executable, "-c", CTRL_C_IN_MANY % code]
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as child:
-        wait_for(lambda: all(mark.exists() for mark in marks))
+        wait_for(lambda: len(named(child.pid, "began")) == 2)
         child.send_signal(signal.SIGINT)
         said, _ = child.communicate(timeout=120)
     assert said == "[('interrupted', None), ('interrupted', None)]\n"
-    assert list(place.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("module", ["conftest", "test_it", "pkg.test_it", "it_test", "no name"])

@@ -382,11 +382,15 @@ class Warm:
 
         def run() -> None:
             from _pytest.main import wrap_session
+            import pytest
 
             code: int | None = None
             message = ""
             try:
                 code = int(wrap_session(self.config, lambda _, session: self.go(serve, session)))
+            except pytest.UsageError as error:  # as `pytest.main` does
+                code = 4
+                sys.stderr.write("".join(f"ERROR: {words}\n" for words in error.args))
             except BaseException as error:
                 message = clean(f"{type(error).__name__}: {error}", MESSAGE_CHARS)
             if self.job is None:

@@ -148,6 +148,14 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A worker has no directory.
+    #[error("{}: {source}", path.display())]
+    Place {
+        /// Where it should have been.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A warm worker ended by no doing of ours, or did not start.
     #[error("a worker was lost: {words}")]
     Lost {

@@ -135,7 +135,7 @@ impl Worker {
     ) -> Result<Self, Error> {
         let failed = |step: &'static str| move |source: io::Error| Error::Worker { step, source };
         let place =
-            Scratch::new(&blueprint.place).map_err(|(_, error)| failed("making its directory")(error))?;
+            Scratch::new(&blueprint.place).map_err(|(path, source)| Error::Place { path, source })?;
         let plan = Plan {
             argv: blueprint.argv.clone(),
             env: blueprint.env.clone(),
