@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from shared_data import needs_shared, shared
-from testgrad import PytestRunner, TaskError, TestgradError, tasks
+from testgrad import PytestRunner, TaskError, TestgradError, run_many, tasks
 from testgrad.tasks import Task, runner_options
 
 FILES = {  # tasks, cases, kind: the table in ../shared/data/tasks/README.md
@@ -579,12 +579,28 @@ def test_writing_over_what_is_being_read_loses_nothing(tmp_path: Path) -> None:
 # -- runners ---------------------------------------------------------------------------------------
 
 
+def test_a_task_of_each_kind_is_judged_by_its_runner() -> None:
+    adds = "def add(a, b): return a + b\n"
+    prints = "print(sum(map(int, input().split())))\n"
+    cases = [{"args": [1, 2], "expected": 3}, {"args": [[1], [2]], "expected": [1, 2]}]
+    test = {"test_a.py": "from solution import add\ndef test_add(): assert add(1, 2) == 3\n"}
+    tasks_and_codes = [
+        (Task("f", kind="function", entry_point="add", cases=cases), adds),
+        (Task("s", kind="stdio", cases=[{"input": "1 2", "output": "3"}]), prints),
+        (Task("p", kind="pytest", tests=test), adds),
+    ]
+    assert [task.runner()(code).all_passed for task, code in tasks_and_codes] == [True] * 3
+    suites = run_many([(code, task) for task, code in tasks_and_codes])
+    assert [suite.all_passed for suite in suites] == [True] * 3
+
+
 def test_the_options_of_a_runner_are_what_the_task_says() -> None:
     full, command, io, suite = values()
     options = runner_options(full)
     assert len(options.pop("cases")) == 2  # which hold a NaN
     assert options == {
         "entry_point": "f",
+        "sequences_equal": True,
         "tolerance": 0.5,
         "limits": {"test_timeout_s": 2.0, "timeout_s": 10.0, "memory_bytes": 1 << 30},
     }

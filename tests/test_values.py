@@ -23,6 +23,7 @@ from testgrad import (
     Gated,
     History,
     LearningPoint,
+    Limits,
     MultiSignal,
     NoVerdict,
     PassRate,
@@ -41,6 +42,7 @@ from testgrad import (
     build_feedback,
     compute_reward_signal,
     reward_trend,
+    sandbox,
     speed_score,
     tasks,
 )
@@ -59,6 +61,7 @@ SUITE = SuiteResult(
     warnings=["w"],
     hidden=["a", NASTY],
     trust="shared",
+    containment=sandbox.Containment([sandbox.Layer("pid", "enforced", NASTY)]),
 )
 ENTRY = build_feedback(CodeSubmission(NASTY, 2, "refactor"), SUITE, SuiteResult([]))
 HISTORY = History([ENTRY, ENTRY], task={"n": [1, None]}, stopped_by="patience", duration_ms=0.5)
@@ -87,6 +90,10 @@ VALUES = [
     (CodeSubmission(NASTY, 2, NASTY), CodeSubmission(NASTY, 2, "refactor")),
     (ENTRY, build_feedback(CodeSubmission(NASTY, 2), SUITE)),
     (LearningPoint(1, 0.1, 0.2, 0.3, 4, 5), LearningPoint(1, 0.1, 0.2, 0.3, 4, 6)),
+    (Limits(), Limits(timeout_s=1.5)),
+    (Limits(cpu_s=0.1, memory_bytes=1 << 25), Limits(memory_bytes=1 << 25)),
+    (sandbox.Layer("pid", "partial", NASTY), sandbox.Layer("pid", "enforced", NASTY)),
+    (SUITE.containment, sandbox.Containment([])),
     (Binary(), PassRate()),
     (PassRate(), Progression()),
     (SeverityWeighted(), Binary()),
@@ -101,6 +108,8 @@ VALUES = [
     (TestSeverity.MINOR, TestSeverity.MAJOR),
 ]
 CALL_REPRS = (
+    Limits,
+    sandbox.Layer,
     TestResult,
     RewardWeights,
     RewardSignal,
@@ -206,7 +215,7 @@ def test_the_json_of_a_value_is_standard_json(value):
 
 @each(lambda value: isinstance(value, CALL_REPRS))
 def test_the_repr_of_a_value_is_a_call_that_makes_it_again(value):
-    assert eval(repr(value), vars(testgrad).copy()) == value
+    assert eval(repr(value), {**vars(testgrad), "Layer": sandbox.Layer}) == value
 
 
 @settings(max_examples=150)

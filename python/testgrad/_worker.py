@@ -381,8 +381,8 @@ class Warm:
             return serve
 
         def run() -> None:
-            from _pytest.main import wrap_session
             import pytest
+            from _pytest.main import wrap_session
 
             code: int | None = None
             message = ""

@@ -11,11 +11,13 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike
-from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._testgrad import Task, _TaskReader
 from .errors import TaskError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Task", "TaskError", "read", "runner_options", "write"]
 
@@ -79,6 +81,8 @@ def write(path: str | PathLike[str], tasks: Iterable[Task]) -> None:
         path: The file; packed with gzip when its name ends in ".gz".
         tasks: The tasks.
     """
+    from pathlib import Path
+
     target = Path(path)
     part = target.with_name(f"{target.name}.part")
     try:
@@ -166,6 +170,8 @@ def _candidate(task: Task, completion: str) -> str | dict[str, str]:
     from testgrad.agents import extract_code
 
     if task.kind == "command":
+        from pathlib import PurePosixPath
+
         path = _only_path(task)
         return {path: extract_code(completion, PurePosixPath(path).suffix.lstrip("."))}
     if task.entry_point is None or not _defines(task.prompt, task.entry_point):
