@@ -317,6 +317,7 @@ impl<'a> Run<'a> {
             (Some(message), _) => Finding::error("disk", message, ""),
             (None, End::Exited(_)) => judge(case, &done)?,
             (None, end) => {
+                let own = own.filter(|own| done.counted >= *own);
                 let words = self.words(end, own);
                 Finding::error(reason_of(end), words, last_words(&[&String::from_utf8_lossy(&done.stderr)]))
             }
@@ -360,9 +361,15 @@ impl<'a> Run<'a> {
             let limit_of = |case| self.limit_of(case);
             let stops = self.stops_at_failure;
             let mut failed = None;
+            let mut has_failed = false;
             let mut watch = |event: Event<'_>| match event {
+                // What came with the line that ended the run.
+                Event::Line(..) if stops && has_failed => ControlFlow::Break(()),
                 Event::Line(line, at) => match say.take(line, at, &mut *judge) {
-                    Ok(found_failure) if found_failure && stops => ControlFlow::Break(()),
+                    Ok(found_failure) if found_failure && stops => {
+                        has_failed = true;
+                        ControlFlow::Break(())
+                    }
                     Ok(_) if say.over.is_some() => ControlFlow::Break(()),
                     Ok(_) => ControlFlow::Continue(()),
                     Err(error) => {
