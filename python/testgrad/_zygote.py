@@ -5,9 +5,9 @@ control socket as descriptor 3. It loads what jobs need once, so that a job cost
 a job is read here: the child does that, on a socket of its own. Standard library only, Python 3.8
 or later.
 
-On the control socket come `run`, with four descriptors (standard input, output, error, and the
-socket of the job), and `kill`; `ended STATUS CPU_US RSS_KIB CLEAN` goes back for every job once the
-child and all that it started are gone.
+On the control socket comes `run`, with four descriptors: standard input, output, error, and the
+socket of the job. `ended STATUS CPU_US RSS_KIB CLEAN` goes back once the child and all that it
+started are gone. The owner ends a job by killing the child.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ if __name__ == "__main__":
     del sys.path[0]
 
 import _signal  # type: ignore[import-not-found]
-import array
 import ctypes
 import errno
 import gc
@@ -28,7 +27,6 @@ import json
 import os
 import random
 import resource
-import select
 import shutil
 import signal
 import socket
@@ -40,6 +38,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 CONTROL = 3
+ROOM_FOR_FOUR = socket.CMSG_LEN(struct.calcsize("4i"))
 # What most programs import; loaded once, here.
 USUAL = (
     "abc atexit bisect calendar cmath collections contextlib copy dataclasses datetime decimal "
@@ -51,7 +50,7 @@ OWN_HOME = "/box/home"
 MOST_LEFT = 500
 DEEPEST = 20
 
-SIGCHLD, SIGINT, SIGTERM = int(signal.SIGCHLD), int(signal.SIGINT), int(signal.SIGTERM)
+SIGINT, SIGTERM = int(signal.SIGINT), int(signal.SIGTERM)
 SIG_DFL = int(signal.SIG_DFL)
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER = 1, 4, 22, 36
 SECCOMP_MODE_FILTER = 2
@@ -98,15 +97,10 @@ class Zygote:
         self.is_first = os.getpid() == 1  # of a process namespace of its own
         self.control = socket.socket(fileno=CONTROL)
         self.child = 0
-        self.cpu_us = self.rss_kib = self.status = 0
         rooms = [os.getcwd(), os.environ["TMPDIR"], os.environ["HOME"]]  # noqa: PTH109
         if os.environ["HOME"] == OWN_HOME:
             rooms.append("/dev/shm")
         self.rooms = [(Path(path), set(os.listdir(path))) for path in rooms]  # noqa: PTH208
-        self.wakeup, wakeup_end = os.pipe()
-        for end in (self.wakeup, wakeup_end):
-            os.set_blocking(end, False)
-        self.wakeup_end = wakeup_end
 
     def serve(self) -> None:
         """Do jobs until the owner is gone."""
@@ -114,67 +108,61 @@ class Zygote:
         self.kernel.set(PR_SET_DUMPABLE, 0)
         self.kernel.set(PR_SET_CHILD_SUBREAPER, 1)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
         if not self.is_first:
             # When it must not end before what it started has.
             signal.signal(signal.SIGTERM, lambda *_: self.leave())
             self.kernel.set(PR_SET_PDEATHSIG, signal.SIGTERM)
             if not self.kernel.has_filter:
                 raise RuntimeError("there is neither a process namespace nor a filter for groups")
-        signal.set_wakeup_fd(self.wakeup_end, warn_on_full_buffer=False)
-        poll = select.poll()
-        poll.register(self.control, select.POLLIN)
-        poll.register(self.wakeup, select.POLLIN)
         gc.collect()
         self.plugs = fill_holes()
         gc.freeze()
         self.control.send(b"ready " + json.dumps(self.modules.greeting()).encode())
         while True:
-            for descriptor, _ in poll.poll():
-                if descriptor == self.wakeup:
-                    with suppress(BlockingIOError):
-                        os.read(self.wakeup, 4096)
-                    self.reap()
-                else:
-                    self.hear()
+            message, ancillary, _, _ = self.control.recvmsg(64, ROOM_FOR_FOUR)
+            if not message:
+                self.leave()
+            if message == b"run":
+                self.run(struct.unpack("4i", ancillary[0][2]))
 
-    def hear(self) -> None:
-        descriptors = array.array("i")
-        message, ancillary, _, _ = self.control.recvmsg(
-            64, socket.CMSG_LEN(4 * descriptors.itemsize)
-        )
-        if message == b"run":
-            for _, _, data in ancillary:
-                descriptors.frombytes(data)
-            self.start(list(descriptors))
-        elif message == b"kill":
-            if self.child:
-                self.finish()
-        elif not message:
-            self.leave()
+    def run(self, descriptors: tuple[int, ...]) -> None:
+        """Fork a child for a job, and wait until it and all that it started are gone.
 
-    def start(self, descriptors: list[int]) -> None:
-        self.cpu_us = self.rss_kib = self.status = 0
-        child = self.kernel.fork()
+        Every page that is written to while the child lives must be copied, so nothing is done then
+        but to reap orphans.
+        """
+        child = self.child = self.kernel.fork()
         if child == 0:
             self.become_job(descriptors)
-        if child < 0:  # no memory, no room for processes
-            self.control.send(b"ended 256 0 0 0")
-            return
-        self.child = child
-        if not self.is_first:
-            with suppress(OSError):  # the child does it too; whoever is first
-                os.setpgid(child, child)
+        if child < 0:
+            raise OSError("no process could be forked for the job")
+        cpu_s, rss_kib = 0.0, 0
+        while True:
+            dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+            if dead is not None and dead.si_pid == child:
+                break  # it is reaped last, so that its number means nobody else yet
+            _, _, usage = os.wait4(-1, os.WNOHANG)
+            cpu_s += usage.ru_utime + usage.ru_stime
+        self.end_all()
+        status = 0
+        with suppress(ChildProcessError):
+            while True:
+                pid, ended, usage = os.wait4(-1, 0)
+                cpu_s += usage.ru_utime + usage.ru_stime
+                rss_kib = max(rss_kib, usage.ru_maxrss)
+                if pid == child:
+                    status = ended
+        self.child = 0
         for descriptor in descriptors:
             os.close(descriptor)
+        clean = all(tidy(path, kept) for path, kept in self.rooms)
+        self.control.send(b"ended %d %d %d %d" % (status, cpu_s * 1e6, rss_kib, clean))
 
-    def become_job(self, descriptors: list[int]) -> NoReturn:
+    def become_job(self, descriptors: tuple[int, ...]) -> NoReturn:
         """What the child does; no exception of it comes back into the loop."""
         status = 70
         try:
             # The functions of `_signal` make no enums.
-            _signal.set_wakeup_fd(-1)
-            _signal.signal(SIGCHLD, SIG_DFL)
             _signal.signal(SIGINT, _signal.default_int_handler)
             if self.is_first:
                 os.setsid()
@@ -192,7 +180,7 @@ class Zygote:
             os.dup2(job, self.highest, False)
             # What else is open was opened by what is loaded, before any job.
             self.control.close()
-            for descriptor in (self.wakeup, self.wakeup_end, *descriptors):
+            for descriptor in descriptors:
                 os.close(descriptor)
             gc.enable()
             status = self.modules.do(self.highest)
@@ -204,39 +192,6 @@ class Zygote:
 
                 os.write(2, traceback.format_exc().encode("utf-8", "backslashreplace"))
         os._exit(status)
-
-    def reap(self) -> None:
-        while True:
-            try:
-                pid, status, usage = os.wait4(-1, os.WNOHANG)
-            except ChildProcessError:
-                break
-            if pid == 0:
-                break
-            self.account(usage)
-            if pid == self.child:
-                self.status = status
-                self.finish()
-
-    def account(self, usage: resource.struct_rusage) -> None:
-        self.cpu_us += int((usage.ru_utime + usage.ru_stime) * 1e6)
-        self.rss_kib = max(self.rss_kib, usage.ru_maxrss)
-
-    def finish(self) -> None:
-        """End all that is left of the job, and say so."""
-        self.end_all()
-        child, self.child = self.child, 0
-        while True:
-            try:
-                pid, status, usage = os.wait4(-1, 0)
-            except ChildProcessError:
-                break
-            self.account(usage)
-            if pid == child:
-                self.status = status
-        clean = all(tidy(path, kept) for path, kept in self.rooms)
-        message = f"ended {self.status} {self.cpu_us} {self.rss_kib} {int(clean)}"
-        self.control.send(message.encode())
 
     def end_all(self) -> None:
         with suppress(ProcessLookupError, PermissionError):

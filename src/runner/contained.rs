@@ -131,12 +131,10 @@ impl Contained {
         let package = ["_zygote.py", "_values.py", file].map(own);
         // What the caller puts on the path of modules is to be read.
         let given = self.env.iter().filter(|(name, _)| name == "PYTHONPATH");
-        let given = given.flat_map(|(_, paths)| std::env::split_paths(paths)).filter(|path| path.is_absolute());
-        let readable = system
-            .chain(interpreter.homes)
-            .chain(package)
-            .chain(given)
-            .chain(self.readable.iter().cloned());
+        let given =
+            given.flat_map(|(_, paths)| std::env::split_paths(paths)).filter(|path| path.is_absolute());
+        let readable =
+            system.chain(interpreter.homes).chain(package).chain(given).chain(self.readable.iter().cloned());
         Ok(Blueprint {
             launcher: self.launcher.clone(),
             argv,

@@ -5,6 +5,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
 /// One look at all processes below a worker.
 #[derive(Debug, Default)]
 pub(super) struct Look {
@@ -33,6 +35,18 @@ pub(super) fn look(root: i32) -> Look {
         }
     }
     look
+}
+
+/// Sends SIGKILL to the children of a process, to none that has got the number of one since.
+pub(super) fn kill_children(parent: i32) {
+    for pid in children(parent) {
+        let handle = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        if let Some(handle) = handle
+            && children(parent).contains(&pid)
+        {
+            let _ = pidfd_send_signal(&handle, Signal::KILL);
+        }
+    }
 }
 
 struct Stat {

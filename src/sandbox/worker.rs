@@ -2,8 +2,8 @@
 //! and all that it started are gone.
 //!
 //! `python/testgrad/_zygote.py` is its inside. On the control socket go `run`, with the four descriptors of a
-//! job, and `kill`; back come the lines of the launcher, `ready`, and `ended` for each job. The child reads its
-//! request from the socket of the job and reports on it, so nothing of a candidate stays in the worker.
+//! job; back come the lines of the launcher, `ready`, and `ended` for each job. The child reads its request from
+//! the socket of the job and reports on it, so nothing of a candidate stays in the worker.
 
 use std::ffi::OsString;
 use std::io;
@@ -134,8 +134,7 @@ impl Worker {
         is_cancelled: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Error> {
         let failed = |step: &'static str| move |source: io::Error| Error::Worker { step, source };
-        let place =
-            Scratch::new(&blueprint.place).map_err(|(path, source)| Error::Place { path, source })?;
+        let place = Scratch::new(&blueprint.place).map_err(|(path, source)| Error::Place { path, source })?;
         let plan = Plan {
             argv: blueprint.argv.clone(),
             env: blueprint.env.clone(),
@@ -440,6 +439,9 @@ impl<'a> Running<'a> {
             let now = Instant::now();
             if now >= next_tick {
                 next_tick = now + TICK;
+                if self.stop.is_some() {
+                    usage::kill_children(root); // it may not have been forked the first time
+                }
                 let look = usage::look(root);
                 self.clock.allow_for(&look, now);
                 self.cpu = look.cpu.saturating_sub(self.cpu_before);
@@ -497,13 +499,11 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Ends the job, once.
+    /// Ends the job: its child is killed, and the worker ends the rest.
     fn end(&mut self, worker: &Worker, why: End) {
         if self.stop.is_none() {
             self.stop = Some((why, Instant::now()));
-            if send(&worker.control, b"kill", &[]).is_err() {
-                worker.kill();
-            }
+            usage::kill_children(worker.pid.as_raw_nonzero().get());
         }
     }
 
