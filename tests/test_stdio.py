@@ -3,6 +3,7 @@
 import gzip
 import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,12 +18,6 @@ THREE = [("a", "a"), ("b", "b"), ("c", "c")]
 
 def outcomes(suite: SuiteResult) -> list[str]:
     return [test.reason or test.status.value for test in suite]
-
-
-def printed(code: str, output: str, stdin: str = "", **settings: Any) -> None:
-    """The program prints just this."""
-    suite = StdioRunner([(stdin, output)], compare="exact", **settings)(code)
-    assert suite.all_passed, (suite[0].message, suite[0].details)
 
 
 # -- recorded verdicts -----------------------------------------------------------------------------
@@ -149,8 +144,11 @@ def test_an_honest_program_passes_however_odd(code: str, output: str | bytes, fr
     assert suite.trust == "isolated"
 
 
-def test_functions_registered_for_the_end_are_called() -> None:
-    printed("import atexit\natexit.register(print, 'end')\nprint('begin')", "begin\nend\n")
+@FRESH
+def test_functions_registered_for_the_end_are_called(fresh: str) -> None:
+    code = "import atexit\natexit.register(print, 'end')\nprint('begin')"
+    suite = StdioRunner([("", "begin\nend\n")] * 2, compare="exact", fresh=fresh)(code)
+    assert suite.all_passed
 
 
 @FRESH
@@ -168,6 +166,19 @@ def test_a_program_that_fails_says_why(code: str, message: str, fresh: str) -> N
     (test,) = StdioRunner([("1", "1")], fresh=fresh)(code)
     assert (test.status.value, test.reason) == ("error", "crash")
     assert test.message.startswith(message)
+
+
+def test_the_cases_in_a_workspace_are_not_the_candidates(tmp_path: Path) -> None:
+    (tmp_path / "solution.py").write_text("import helper\nprint(helper.answer())\n")
+    (tmp_path / "helper.py").write_text(
+        "import os\ndef answer(): return os.path.exists('cases.json')"
+    )
+    (tmp_path / "cases.json").write_text("[]")
+    suite = StdioRunner([("", "False")])(tmp_path)
+    assert suite.all_passed
+    assert suite.warnings == (
+        "of the candidate's workspace, only Python files are used, not cases.json",
+    )
 
 
 def test_each_case_begins_anew() -> None:

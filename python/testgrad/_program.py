@@ -202,6 +202,7 @@ def _flush(status: int) -> int:
 
 def run_programs(request: dict[str, Any], inputs: bytes, job: int) -> int:
     """Run the program for several inputs in this one process."""
+    global _exit_functions
     at = 0
     code = None
     for index, size in request["inputs"]:
@@ -218,6 +219,9 @@ def run_programs(request: dict[str, Any], inputs: bytes, job: int) -> int:
         for thread in threading.enumerate():
             if thread is not threading.current_thread() and not thread.daemon:
                 thread.join()
+        if atexit._ncallbacks() != _exit_functions:
+            _step(getattr(atexit, "_run_exitfuncs", None))
+            _exit_functions = atexit._ncallbacks()  # it has forgotten them
         status = _flush(status)
         fields = {
             "stdout": _read_back(out, request["output_bytes"]),
