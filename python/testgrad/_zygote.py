@@ -97,10 +97,9 @@ class Zygote:
         self.is_first = os.getpid() == 1  # of a process namespace of its own
         self.control = socket.socket(fileno=CONTROL)
         self.child = 0
+        is_own = os.environ["HOME"] == OWN_HOME
         rooms = [os.getcwd(), os.environ["TMPDIR"], os.environ["HOME"]]  # noqa: PTH109
-        if os.environ["HOME"] == OWN_HOME:
-            rooms.append("/dev/shm")
-        self.rooms = [(Path(path), set(os.listdir(path))) for path in rooms]  # noqa: PTH208
+        self.rooms = [Room(path, is_own) for path in [*rooms, *(["/dev/shm"] if is_own else [])]]
 
     def serve(self) -> None:
         """Do jobs until the owner is gone."""
@@ -131,6 +130,8 @@ class Zygote:
         Every page that is written to while the child lives must be copied, so nothing is done then
         but to reap orphans.
         """
+        if self.modules.seed is None:
+            random.seed()  # which the fork does not do, and here it copies no page
         child = self.child = self.kernel.fork()
         if child == 0:
             self.become_job(descriptors)
@@ -155,7 +156,7 @@ class Zygote:
         self.child = 0
         for descriptor in descriptors:
             os.close(descriptor)
-        clean = all(tidy(path, kept) for path, kept in self.rooms)
+        clean = all(room.tidy() for room in self.rooms)
         self.control.send(b"ended %d %d %d %d" % (status, cpu_s * 1e6, rss_kib, clean))
 
     def become_job(self, descriptors: tuple[int, ...]) -> NoReturn:
@@ -179,8 +180,7 @@ class Zygote:
             # A high number survives programs that close or reuse the low ones.
             os.dup2(job, self.highest, False)
             # What else is open was opened by what is loaded, before any job.
-            self.control.close()
-            for descriptor in descriptors:
+            for descriptor in (CONTROL, *descriptors):
                 os.close(descriptor)
             gc.enable()
             status = self.modules.do(self.highest)
@@ -242,40 +242,53 @@ def free_blocks() -> list[tuple[int, int]]:
     return found
 
 
-def tidy(room: Path, kept: set[str]) -> bool:
-    """Empty a directory that a job could write to; false when that is left to be done.
+class Room:
+    """A directory that jobs may write to."""
 
-    What takes long is left: then the whole worker goes, and its file system with it.
-    """
-    try:
-        if stat.S_IMODE(room.stat().st_mode) != 0o700:
-            room.chmod(0o700)
-        if kept:
-            return False  # something is shown in there
-        with os.scandir(room) as entries:
-            names = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries]
-        if not names:
-            return True
-        if len(names) > MOST_LEFT or _is_deep(room):
+    def __init__(self, path: str, is_own: bool) -> None:
+        self.path = path
+        about = os.stat(path)  # noqa: PTH116
+        # In a file system of our own, tmpfs, the size of a directory counts what is in it.
+        self.empty = (about.st_mode, about.st_size) if is_own else None
+        self.is_kept = bool(os.listdir(path))  # noqa: PTH208
+
+    def tidy(self) -> bool:
+        """Empty it after a job; false when that is left to be done.
+
+        What takes long is left, and so is all where something is shown in it: then the whole worker
+        goes, and its file system with it.
+        """
+        try:
+            about = os.stat(self.path)  # noqa: PTH116
+            if self.is_kept:
+                return False
+            if (about.st_mode, about.st_size) == self.empty:
+                return True
+            if stat.S_IMODE(about.st_mode) != 0o700:
+                os.chmod(self.path, 0o700)  # noqa: PTH101
+            with os.scandir(self.path) as entries:
+                names = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries]
+            if len(names) > MOST_LEFT:
+                return False
+            if any(is_directory for _, is_directory in names) and self.is_deep():
+                return False
+            for path, is_directory in names:
+                if is_directory:
+                    shutil.rmtree(path)
+                else:
+                    os.unlink(path)  # noqa: PTH108
+        except OSError:
             return False
-        for path, is_directory in names:
-            if is_directory:
-                shutil.rmtree(path)
-            else:
-                os.unlink(path)  # noqa: PTH108
-    except OSError:
+        return True
+
+    def is_deep(self) -> bool:
+        """Whether there is more in it than is removed in a moment."""
+        count = 0
+        for path, directories, files in os.walk(self.path):
+            count += len(directories) + len(files)
+            if count > MOST_LEFT or path.count("/") > DEEPEST:
+                return True
         return False
-    return True
-
-
-def _is_deep(room: Path) -> bool:
-    """Whether there is more in it than is removed in a moment."""
-    count = 0
-    for path, directories, files in os.walk(room):
-        count += len(directories) + len(files)
-        if count > MOST_LEFT or path.count("/") > DEEPEST:
-            return True
-    return False
 
 
 class Modules:
@@ -290,6 +303,7 @@ class Modules:
                 importlib.import_module(name)
         self.kinds = {kind: load(path) for kind, path in settings["jobs"].items()}
         self.seed = settings.get("seed")
+        random.seed(self.seed)
         try:
             for name in settings["preload"]:
                 importlib.import_module(name)
@@ -309,7 +323,6 @@ class Modules:
         size, count = struct.unpack("=II", receive(job, 8))
         request, _ = self.scan(receive(job, size).decode(), 0)
         blobs = receive(job, count)
-        random.seed(self.seed)  # which the fork has not done
         return int(self.kinds[request["kind"]].do(request, blobs, job))
 
 

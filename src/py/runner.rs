@@ -22,7 +22,7 @@ use super::repr::quoted;
 use super::stdio::StdioRunner;
 use crate::outcome::{self, SuiteResult, check_range};
 use crate::runner::cases::{Clock, Fresh, Label};
-use crate::runner::contained::{Contained, inherited_environment, launcher};
+use crate::runner::contained::{Contained, Known, inherited_environment, launcher};
 use crate::runner::stdio::Checker;
 use crate::runner::value::Value;
 use crate::runner::{self, Candidate, Error, Runner, Tests};
@@ -181,6 +181,7 @@ impl Holding {
             avoid: self.avoid.0,
             launcher: launcher(&own, &extension),
             package: package.parent().map(Path::to_owned).unwrap_or_default(),
+            known: Known::default(),
         };
         contained.check().map_err(PyValueError::new_err)?;
         Ok(contained)

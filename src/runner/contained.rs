@@ -1,7 +1,7 @@
 //! What all runners of candidates share: an interpreter, limits, and a warm worker that keeps to them.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value as Json, json};
 
@@ -18,7 +18,7 @@ const SYSTEM: [&str; 8] =
 const LEVELS: [&str; 3] = ["weak", "partial", "full"];
 
 /// How candidates are held, whatever is done with them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Contained {
     /// The interpreter.
     pub python: PathBuf,
@@ -40,7 +40,13 @@ pub struct Contained {
     pub launcher: Vec<std::ffi::OsString>,
     /// The directory of this package, with the Python files of a worker.
     pub package: PathBuf,
+    /// What was worked out before.
+    pub known: Known,
 }
+
+/// The blueprint of a runner's workers, once it is known, and where their directories are made.
+#[derive(Clone, Debug, Default)]
+pub struct Known(Arc<Mutex<Option<(PathBuf, Arc<Blueprint>)>>>);
 
 /// What a run keeps of this process's environment: little, so that runs are alike and secrets stay away.
 ///
@@ -90,7 +96,7 @@ impl Contained {
         settings: &Json,
         is_cancelled: &mut IsCancelled<'_>,
     ) -> Result<Lease, Error> {
-        let blueprint = self.blueprint(kind, file, settings)?;
+        let blueprint = self.known_blueprint(kind, file, settings)?;
         let lease = Lease::take(&blueprint, is_cancelled).map_err(Error::from)?;
         self.check_containment(&lease.containment())?;
         let greeting: Json = serde_json::from_str(lease.greeting()).unwrap_or_default();
@@ -109,7 +115,19 @@ impl Contained {
         }
     }
 
-    fn blueprint(&self, kind: &str, file: &str, settings: &Json) -> Result<Blueprint, Error> {
+    /// A runner has one kind of workers, but they move with the directory for temporary files.
+    fn known_blueprint(&self, kind: &str, file: &str, settings: &Json) -> Result<Arc<Blueprint>, Error> {
+        let place = std::env::temp_dir();
+        let known = || self.known.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, blueprint)) = known().as_ref().filter(|(own, _)| *own == place) {
+            return Ok(blueprint.clone());
+        }
+        let blueprint = Arc::new(self.blueprint(kind, file, settings, place.clone())?);
+        *known() = Some((place, blueprint.clone()));
+        Ok(blueprint)
+    }
+
+    fn blueprint(&self, kind: &str, file: &str, settings: &Json, place: PathBuf) -> Result<Blueprint, Error> {
         let interpreter = Interpreter::ask(&self.python, &self.env)?;
         let own = |name: &str| self.package.join(name);
         let mut told = json!({
@@ -142,7 +160,7 @@ impl Contained {
             readable: readable.collect(),
             walls: self.limits.walls(),
             avoid: self.avoid.clone(),
-            place: std::env::temp_dir(),
+            place,
         })
     }
 

@@ -18,7 +18,7 @@ struct Pools {
     owner: u32,
     starter: Mutex<Option<Sender<Order>>>,
     /// Those that wait for a job; the one that has waited longest is the first.
-    idle: Mutex<Vec<(Blueprint, Worker)>>,
+    idle: Mutex<Vec<(Arc<Blueprint>, Worker)>>,
     /// How often all have been closed.
     closed: AtomicU64,
 }
@@ -31,14 +31,14 @@ struct Order {
 /// A worker that is taken out of the pool for some jobs, and goes back when it is dropped.
 #[derive(Debug)]
 pub struct Lease {
-    blueprint: Blueprint,
+    blueprint: Arc<Blueprint>,
     worker: Option<Worker>,
     closed: u64,
 }
 
 impl Lease {
     /// A worker of this kind: one that is idle, else a new one.
-    pub fn take(blueprint: &Blueprint, is_cancelled: &mut dyn FnMut() -> bool) -> Result<Self, Error> {
+    pub fn take(blueprint: &Arc<Blueprint>, is_cancelled: &mut dyn FnMut() -> bool) -> Result<Self, Error> {
         let pools = Pools::of_this_process();
         let closed = pools.closed.load(Ordering::Acquire);
         let mut idle = lock(&pools.idle);
