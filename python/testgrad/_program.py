@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_ERRORS = ("surrogateescape", "surrogateescape", "backslashreplace")
+_to_json = json.JSONEncoder().encode
 MESSAGE_CHARS = 2_000
 DETAILS_CHARS = 20_000
 
@@ -109,9 +111,16 @@ def do(request: dict[str, Any], blobs: bytes, job: int) -> int:
 
 def send(job: int, **fields: Any) -> None:
     """Write one line to the judge."""
-    rest = (json.dumps(fields) + "\n").encode()
-    while rest:
-        rest = rest[os.write(job, rest) :]
+    _say(job, _line(**fields))
+
+
+def _line(**fields: Any) -> bytes:
+    return (_to_json(fields) + "\n").encode()
+
+
+def _say(job: int, lines: bytes) -> None:
+    while lines:
+        lines = lines[os.write(job, lines) :]
 
 
 # -- programs --------------------------------------------------------------------------------------
@@ -205,38 +214,34 @@ def run_programs(request: dict[str, Any], inputs: bytes, job: int) -> int:
     global _exit_functions
     at = 0
     code = None
+    said = b""
+    files = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
     for index, size in request["inputs"]:
-        text = inputs[at : at + size]
+        _say(job, said + _line(kind="started", case=index))
+        for number, file in enumerate(files):
+            os.ftruncate(file, 0)
+            os.lseek(file, 0, os.SEEK_SET)
+            os.dup2(file, number)
+        os.pwrite(files[0], inputs[at : at + size], 0)
         at += size
-        send(job, kind="started", case=index)
-        stdin, out, err = (os.memfd_create(name) for name in ("stdin", "stdout", "stderr"))
-        _write_all(stdin, text)
-        os.lseek(stdin, 0, os.SEEK_SET)
-        _use(_made_on_pipes())
-        for number, descriptor in enumerate((stdin, out, err)):
-            os.dup2(descriptor, number)
+        streams = [_text(n, "w" if n else "r", _ERRORS[n]) for n in range(3)]
+        _use((streams[0], streams[1], streams[2]))
         status, code = _run(request["main"], code)
-        for thread in threading.enumerate():
-            if thread is not threading.current_thread() and not thread.daemon:
-                thread.join()
+        if _thread._count():
+            for thread in threading.enumerate():
+                if thread is not threading.current_thread() and not thread.daemon:
+                    thread.join()
         if atexit._ncallbacks() != _exit_functions:
             _step(getattr(atexit, "_run_exitfuncs", None))
             _exit_functions = atexit._ncallbacks()  # it has forgotten them
         status = _flush(status)
         fields = {
-            "stdout": _read_back(out, request["output_bytes"]),
-            "stderr": _read_back(err, DETAILS_CHARS, end=True),
+            "stdout": _read_back(files[1], request["output_bytes"]),
+            "stderr": _read_back(files[2], DETAILS_CHARS, end=True),
         }
-        send(job, kind="output", case=index, status=status, **fields)
-        for descriptor in (stdin, out, err):
-            os.close(descriptor)
+        said = _line(kind="output", case=index, status=status, **fields)
+    _say(job, said)
     return 0
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def _read_back(descriptor: int, limit: int, *, end: bool = False) -> str:
