@@ -46,7 +46,9 @@ pub struct Contained {
 
 /// The blueprint of a runner's workers, once it is known, and where their directories are made.
 #[derive(Clone, Debug, Default)]
-pub struct Known(Arc<Mutex<Option<(PathBuf, Arc<Blueprint>)>>>);
+pub struct Known(Arc<Mutex<Option<Placed>>>);
+
+type Placed = (PathBuf, Arc<Blueprint>);
 
 /// What a run keeps of this process's environment: little, so that runs are alike and secrets stay away.
 ///

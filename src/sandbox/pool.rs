@@ -41,11 +41,13 @@ impl Lease {
     pub fn take(blueprint: &Arc<Blueprint>, is_cancelled: &mut dyn FnMut() -> bool) -> Result<Self, Error> {
         let pools = Pools::of_this_process();
         let closed = pools.closed.load(Ordering::Acquire);
-        let mut idle = lock(&pools.idle);
-        let found = idle.iter().rposition(|(own, _)| own == blueprint).map(|index| idle.remove(index));
-        drop(idle);
-        let worker = match found {
-            Some((_, worker)) => worker,
+        let next = || {
+            let mut idle = lock(&pools.idle);
+            idle.iter().rposition(|(own, _)| own == blueprint).map(|index| idle.remove(index).1)
+        };
+        // One may have been killed while it waited.
+        let worker = match std::iter::from_fn(next).find(Worker::is_usable) {
+            Some(worker) => worker,
             None => Worker::start(blueprint, &|command| pools.start(command), is_cancelled)?,
         };
         Ok(Self { blueprint: blueprint.clone(), worker: Some(worker), closed })

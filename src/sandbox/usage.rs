@@ -161,11 +161,7 @@ mod tests {
         assert_eq!(children_by_parent(child.id().cast_signed()), sleep);
         assert!(look(child.id().cast_signed()).memory_bytes > 0);
         for pid in sleep {
-            rustix::process::kill_process(
-                rustix::process::Pid::from_raw(pid).unwrap(),
-                rustix::process::Signal::KILL,
-            )
-            .unwrap();
+            rustix::process::kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
         }
         child.wait().unwrap();
     }

@@ -220,9 +220,9 @@ impl Worker {
         &self.greeting
     }
 
-    /// Whether it may get another job.
+    /// Whether it may get another job. One that waits says nothing: if there is something to read, it has ended.
     pub(super) fn is_usable(&self) -> bool {
-        !self.is_spent && self.jobs < MOST_JOBS
+        !self.is_spent && self.jobs < MOST_JOBS && !is_readable(self.control.as_fd(), Duration::ZERO)
     }
 
     /// Does a job. Afterwards nothing is left of it.
