@@ -47,6 +47,7 @@ check: build
 bench: release
 	$(BIN)/python benches/bench_core.py
 	$(BIN)/python benches/bench_strategies.py --quick
+	$(BIN)/python benches/bench_engine.py
 
 docs: build
 	$(BIN)/python docs/build.py
