@@ -4,11 +4,12 @@ import json
 import os
 import socket
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from testgrad import cli, sandbox
+from testgrad import Limits, StdioRunner, cli, sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="containment needs Linux")
 
@@ -177,6 +178,17 @@ def test_a_fork_bomb_meets_its_limit_and_leaves_nothing(level: str) -> None:
     assert attempt(code) == "held"
     left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"range(300)" in content(path)]
     assert left == []
+
+
+def test_a_fork_bomb_takes_no_processes_from_another_worker() -> None:
+    bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n"
+    hasty = StdioRunner([("", "")], limits=Limits(timeout_s=1.0))
+    usual = StdioRunner([("", "1")])
+    with ThreadPoolExecutor(1) as pool:
+        bombed = pool.submit(hasty.run_many, [bomb] * 2, workers=1)
+        while not bombed.done():
+            assert usual("print(1)").all_passed
+    assert [suite[0].reason for suite in bombed.result()] == ["timeout"] * 2
 
 
 def content(path: Path) -> bytes:

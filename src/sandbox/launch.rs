@@ -5,6 +5,7 @@
 //! which is left a direct child of the user's process and leads a process group.
 
 use std::ffi::{CString, OsStr};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -59,6 +60,9 @@ pub struct Plan {
 
 /// The variable with a filter of system calls, in hexadecimal.
 pub const GROUP_FILTER: &str = "TESTGRAD_GROUP_FILTER";
+
+const FIRST_SPARE_UID: u32 = 2_000_000_000;
+const SPARE_UIDS: u64 = 1_000_000_000;
 
 /// A launched program is found by its session, not by a mark; no process has this one.
 pub(super) const NO_MARKER: &str = "\n";
@@ -135,6 +139,8 @@ fn say(control: &OwnedFd, line: &str) {
 struct Launcher {
     plan: Plan,
     is_root: bool,
+    /// A user for this program alone: the kernel counts processes by user.
+    spare: u32,
     containment: Containment,
     flags: UnshareFlags,
 }
@@ -146,7 +152,11 @@ impl Launcher {
             return Err(Failed::at("avoid")(io::Error::other(words)));
         }
         let is_root = rustix::process::geteuid().is_root();
-        Ok(Self { plan, is_root, containment: Containment::default(), flags: UnshareFlags::empty() })
+        // By chance, since process numbers are not unique across namespaces.
+        let chance = RandomState::new().build_hasher().finish() % SPARE_UIDS;
+        let spare = FIRST_SPARE_UID + u32::try_from(chance).unwrap_or_default();
+        let containment = Containment::default();
+        Ok(Self { plan, is_root, spare, containment, flags: UnshareFlags::empty() })
     }
 
     fn run(mut self, control: &OwnedFd) -> Result<(), Failed> {
@@ -283,8 +293,7 @@ impl Launcher {
     fn spare_uid(&self) -> Option<u32> {
         let is_usable = self.is_root && !self.avoids("user");
         let below = if self.has(UnshareFlags::NEWNS) { 1 } else { usize::MAX };
-        (is_usable && self.plan.readable.iter().all(|path| is_open_to_all(path, below)))
-            .then(|| 2_000_000_000 + std::process::id() % 1_000_000)
+        (is_usable && self.plan.readable.iter().all(|path| is_open_to_all(path, below))).then_some(self.spare)
     }
 
     fn limit(&mut self) -> Result<(), Failed> {
