@@ -247,6 +247,7 @@ class Room:
 
     def __init__(self, path: str, is_own: bool) -> None:
         self.path = path
+        os.chmod(path, 0o700)  # noqa: PTH101
         about = os.stat(path)  # noqa: PTH116
         # In a file system of our own, tmpfs, the size of a directory counts what is in it.
         self.empty = (about.st_mode, about.st_size) if is_own else None
