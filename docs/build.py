@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pdoc import markdown2
+import markdown2
 
 ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "site"
@@ -57,8 +57,8 @@ def main() -> None:
             "-d",
             "google",
             "testgrad",
-            "testgrad.batch",
-            "testgrad.tasks",
+            "testgrad.agents",
+            "testgrad.sandbox",
         ],
         check=True,
     )
