@@ -16,6 +16,7 @@ MODULES = [
     "testgrad.agents",
     "testgrad.errors",
     "testgrad.plot",
+    "testgrad.sandbox",
     "testgrad.tasks",
 ]
 
