@@ -118,6 +118,8 @@ pub(super) struct Worker {
     greeting: String,
     walls: Walls,
     jobs: u64,
+    /// Processes that were ended for want of memory so far.
+    memory_kills: u64,
     /// Processor time of all jobs so far.
     reaped: Duration,
     /// It is not to get another job.
@@ -184,6 +186,7 @@ impl Worker {
             greeting: String::new(),
             walls: blueprint.walls,
             jobs: 0,
+            memory_kills: 0,
             reaped: Duration::ZERO,
             is_spent: false,
         };
@@ -229,16 +232,16 @@ impl Worker {
     pub(super) fn run(&mut self, job: &Job<'_>, watch: &mut Watcher<'_>) -> Result<Done, Error> {
         self.jobs += 1;
         let was_spent = std::mem::replace(&mut self.is_spent, true);
-        let kills = self.group.as_ref().map_or(0, Group::memory_kills);
         let mut running = Running::begin(self, job)?;
         let ended = running.attend(self, job, watch)?;
         running.drain(watch);
-        let is_oom = |worker: &Self| worker.group.as_ref().is_some_and(|group| group.memory_kills() > kills);
+        let kills = self.group.as_ref().map_or(0, Group::memory_kills);
+        let is_oom = kills > std::mem::replace(&mut self.memory_kills, kills);
         let end = match (&running.stop, &ended) {
             (Some((end, _)), _) => *end,
-            (None, Some(ended)) if ended.status != 0 && is_oom(self) => End::OutOfMemory,
+            (None, Some(_)) if is_oom => End::OutOfMemory, // also when it went on without what was killed
             (None, Some(ended)) => End::Exited(Some(ExitStatus::from_raw(ended.status))),
-            (None, None) if is_oom(self) => End::OutOfMemory,
+            (None, None) if is_oom => End::OutOfMemory,
             (None, None) => return Err(self.explained(Error::Lost { words: "it ended".to_owned() })),
         };
         self.reaped += ended.as_ref().map(|ended| ended.cpu).unwrap_or_default();
