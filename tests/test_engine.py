@@ -270,8 +270,8 @@ def test_memory_is_limited_for_all_processes_together(avoid: tuple[str, ...]) ->
     assert judged(code, avoid=avoid, limits=limits)[0].reason == "memory"
     # What only a child of it used is its too.
     child = (
-        "import os\nif os.fork() == 0:\n    block = bytearray(b'x' * (400 << 20))\n    os._exit(0)\n"
-        "os.wait()\n"
+        "import os\nif os.fork() == 0:\n    block = bytearray(b'x' * (400 << 20))\n"
+        "    os._exit(0)\nos.wait()\n"
     )
     assert judged(child, avoid=avoid, limits=limits)[0].reason == "memory"
 
