@@ -332,7 +332,8 @@ def race(name: str, workers: int) -> int:
 def peers_python() -> Path | None:
     """An interpreter that has the peers, installed once."""
     python = PEERS / "bin" / "python"
-    if not (PEERS / ".ready").exists():
+    ready = PEERS / f"ready-{'-'.join(PEER_PACKAGES)}"
+    if not ready.exists():
         wanted = PEER_PACKAGES
         steps = [
             [sys.executable, "-m", "venv", str(PEERS)],
@@ -342,7 +343,7 @@ def peers_python() -> Path | None:
         for step in steps:
             if subprocess.run(step, capture_output=True, check=False).returncode != 0:
                 return None
-        (PEERS / ".ready").touch()
+        ready.touch()
     return python
 
 
