@@ -1,6 +1,5 @@
 """Warm workers: who starts and ends them, what survives their death, what holds a candidate."""
 
-import json
 import os
 import signal
 import subprocess
@@ -102,6 +101,19 @@ def test_a_worker_killed_in_the_middle_of_a_run_gives_no_verdict() -> None:
     assert judged("print(1)", "1").all_passed
 
 
+def test_orphans_that_die_with_their_program_are_no_trouble() -> None:
+    code = """
+import os
+for _ in range(20):
+    if os.fork() == 0:
+        if os.fork() == 0: os._exit(0)
+        os._exit(0)
+print(1)
+"""
+    suites = StdioRunner([("", "1")] * 5).run_many([code] * 60)
+    assert [suite.all_passed for suite in suites] == [True] * 60
+
+
 def test_a_forked_process_has_workers_of_its_own() -> None:
     run = StdioRunner([("", "1")])
     run("print(1)")
@@ -196,6 +208,32 @@ print(sorted(name for place in places for name in os.listdir(place)))
     for avoid in ((), NAMESPACES):
         judged(dirty, avoid=avoid)
         assert shown(clean, avoid=avoid) == "['solution.py']"
+
+
+@LEVELS
+def test_a_candidate_leaves_no_note_on_its_directories(avoid: tuple[str, ...]) -> None:
+    write = """
+import fcntl, os, pathlib, shutil
+places = [os.getcwd(), os.environ["TMPDIR"], str(pathlib.Path.home())]
+for place in places:
+    try: os.setxattr(place, "user.note", b"answer")
+    except OSError: pass
+    try: fcntl.ioctl(os.open(place, os.O_RDONLY), 0x40086602, b"\\x40\\0\\0\\0")
+    except OSError: pass
+    os.utime(place, ns=(12_345, 67_890))
+pathlib.Path("file").write_text("x")
+shutil.copy2("file", "copy")  # which takes extended attributes along where it may
+for place in places: os.utime(place, ns=(12_345, 67_890))
+print("written")
+"""
+    read = """
+import os, pathlib
+places = [os.environ["TMPDIR"], str(pathlib.Path.home())]
+print([(os.stat(place).st_mtime_ns, os.listxattr(place)) for place in places])
+"""
+    assert shown(read, avoid=avoid) == "[(0, []), (0, [])]"
+    assert shown(write, avoid=avoid) == "written"
+    assert shown(read, avoid=avoid) == "[(0, []), (0, [])]"
 
 
 # -- containment -----------------------------------------------------------------------------------
@@ -365,7 +403,7 @@ def test_limits_out_of_range_are_refused() -> None:
         Limits(test_timeout_s=float("nan"))
     with pytest.raises(ValueError, match="memory_bytes must be 16777216 to"):
         Limits(memory_bytes=1)
-    assert json.loads(json.dumps(Limits(cpu_s=2).cpu_s)) == 2.0
+    assert Limits(cpu_s=2).cpu_s == 2.0
 
 
 def test_tests_used_again_are_compiled_once_and_stay_the_tests() -> None:

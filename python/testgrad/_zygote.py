@@ -140,9 +140,9 @@ class Zygote:
         cpu_s, rss_kib = 0.0, 0
         while True:
             dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
-            if dead is not None and dead.si_pid == child:
+            if dead is None or dead.si_pid == child:
                 break  # it is reaped last, so that its number means nobody else yet
-            _, _, usage = os.wait4(-1, os.WNOHANG)
+            _, _, usage = os.wait4(dead.si_pid, 0)  # and no other: the child may be dead by now
             cpu_s += usage.ru_utime + usage.ru_stime
         self.end_all()
         status = 0
@@ -248,6 +248,7 @@ class Room:
     def __init__(self, path: str, is_own: bool) -> None:
         self.path = path
         os.chmod(path, 0o700)  # noqa: PTH101
+        os.utime(path, (0, 0))
         about = os.stat(path)  # noqa: PTH116
         # In a file system of our own, tmpfs, the size of a directory counts what is in it.
         self.empty = (about.st_mode, about.st_size) if is_own else None
@@ -263,6 +264,7 @@ class Room:
             about = os.stat(self.path)  # noqa: PTH116
             if self.is_kept:
                 return False
+            os.utime(self.path, (0, 0))  # a number is a note, too
             if (about.st_mode, about.st_size) == self.empty:
                 return True
             if stat.S_IMODE(about.st_mode) != 0o700:
@@ -278,6 +280,7 @@ class Room:
                     shutil.rmtree(path)
                 else:
                     os.unlink(path)  # noqa: PTH108
+            os.utime(self.path, (0, 0))
         except OSError:
             return False
         return True
@@ -321,7 +324,7 @@ class Modules:
 
     def do(self, job: int) -> int:
         """Read the request from the socket of the job and do it; the exit code of the child."""
-        size, count = struct.unpack("=II", receive(job, 8))
+        size, count = struct.unpack("=QQ", receive(job, 16))
         request, _ = self.scan(receive(job, size).decode(), 0)
         blobs = receive(job, count)
         return int(self.kinds[request["kind"]].do(request, blobs, job))

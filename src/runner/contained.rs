@@ -215,7 +215,7 @@ impl Request {
             fields.insert("files".to_owned(), Json::Array(list));
         }
         let body = fields.to_string().into_bytes();
-        let size = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_ne_bytes();
+        let size = |bytes: &[u8]| (bytes.len() as u64).to_ne_bytes();
         let head = [size(&body).as_slice(), size(&blobs).as_slice(), &body].concat();
         Self { head, blobs }
     }

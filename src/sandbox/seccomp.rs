@@ -9,8 +9,14 @@ use seccompiler::{
     TargetArch,
 };
 
+/// New in Linux 6.13, with one number on all architectures.
+const SYS_SETXATTRAT: i64 = 463;
+
+/// The flags of a file, which are notes too; see ioctl_fs(2).
+const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
+
 /// Refused with EPERM whatever the arguments are.
-const REFUSED: [i64; 66] = [
+const REFUSED: [i64; 70] = [
     // other processes
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -70,6 +76,11 @@ const REFUSED: [i64; 66] = [
     libc::SYS_vhangup,
     libc::SYS_nfsservctl,
     libc::SYS_personality,
+    // notes on a directory that outlive what is in it
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    SYS_SETXATTRAT,
     // memory and messages that outlive a process
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -134,7 +145,8 @@ pub(super) fn filters(place: Place) -> Result<Vec<BpfProgram>, seccompiler::Back
         families.iter().map(|family| (0, SeccompCmpOp::Ne, u64::from(family.unsigned_abs()))).collect();
     refused.insert(libc::SYS_socket, vec![rule(&others)?]);
     // Typing into the terminal that started us.
-    refused.insert(libc::SYS_ioctl, vec![rule(&[(1, SeccompCmpOp::Eq, u64::from(libc::TIOCSTI as u32))])?]);
+    let typing = rule(&[(1, SeccompCmpOp::Eq, u64::from(libc::TIOCSTI as u32))])?;
+    refused.insert(libc::SYS_ioctl, vec![typing, rule(&[(1, SeccompCmpOp::Eq, FS_IOC_SETFLAGS)])?]);
     let errors = [(refused, libc::EPERM), (BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)];
     errors.into_iter().map(|(rules, errno)| program(rules, errno)).collect()
 }

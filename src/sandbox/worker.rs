@@ -218,6 +218,11 @@ impl Worker {
         &self.containment
     }
 
+    /// How many processes of all its jobs the kernel has ended for want of memory.
+    fn memory_kills_now(&self) -> u64 {
+        self.group.as_ref().map_or(0, Group::memory_kills)
+    }
+
     /// What the worker said when it was ready.
     pub(super) fn greeting(&self) -> &str {
         &self.greeting
@@ -235,7 +240,7 @@ impl Worker {
         let mut running = Running::begin(self, job)?;
         let ended = running.attend(self, job, watch)?;
         running.drain(watch);
-        let kills = self.group.as_ref().map_or(0, Group::memory_kills);
+        let kills = self.memory_kills_now();
         let is_oom = kills > std::mem::replace(&mut self.memory_kills, kills);
         let end = match (&running.stop, &ended) {
             (Some((end, _)), _) => *end,
@@ -449,14 +454,14 @@ impl<'a> Running<'a> {
                 self.clock.allow_for(&look, now);
                 self.cpu = look.cpu.saturating_sub(self.cpu_before);
                 counted = self.clock.counted();
-                if counted >= job.timeout || self.clock.elapsed() >= job.timeout * BACKSTOP {
+                let is_too_big = look.memory_bytes > worker.walls.memory_bytes
+                    && !worker.containment.is_enforced("memory");
+                if is_too_big || worker.memory_kills_now() > worker.memory_kills {
+                    self.end(worker, End::OutOfMemory);
+                } else if counted >= job.timeout || self.clock.elapsed() >= job.timeout * BACKSTOP {
                     self.end(worker, End::TimedOut);
                 } else if self.cpu >= job.cpu {
                     self.end(worker, End::OutOfCpu);
-                } else if look.memory_bytes > worker.walls.memory_bytes
-                    && !worker.containment.is_enforced("memory")
-                {
-                    self.end(worker, End::OutOfMemory);
                 } else if watch(Event::Tick(counted)).is_break() {
                     self.end(worker, End::Stopped);
                 }
