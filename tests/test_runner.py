@@ -360,7 +360,7 @@ def test_a_flood_of_reports_ends_the_run() -> None:
         ("test_2", "error", "output"),
         ("test_3", "error", "not_run"),
     ]
-    assert suite[1].message == "the report of the run was longer than allowed"
+    assert suite[1].message == "printed or reported more than allowed"
 
 
 def test_of_a_flood_of_problems_few_are_told() -> None:
@@ -843,3 +843,25 @@ def test_ctrl_c_in_a_loop_over_many_tasks_leaves_nothing_behind(tmp_path: Path) 
 def test_a_candidate_cannot_be_called_like_a_test(module: str) -> None:
     with pytest.raises(ValueError, match="not to be that of a test file"):
         PytestRunner({"test_it.py": ""}, module=module)
+
+
+def test_files_behind_one_that_ends_its_process_are_judged() -> None:
+    tests = {
+        "test_a.py": "from solution import act\ndef test_a(): assert act() == 1\n",
+        "test_b.py": "import os\nos._exit(0)\ndef test_b(): pass\n",
+        "test_c.py": "def test_c(): pass\n",
+        "test_d.py": "import os\nos.abort()\n",
+    }
+    suite = PytestRunner(tests)("def act(): return 1")
+    assert said(suite) == [
+        ("test_b.py", "error", "crash"),
+        ("test_d.py", "error", "crash"),
+        ("test_a", "passed", None),
+        ("test_c", "passed", None),
+    ]
+    tests["test_e.py"] = "import missing\n"  # which pytest itself runs no test behind
+    suite = PytestRunner(tests)("def act(): return 1")
+    assert said(suite)[2:4] == [
+        ("test_e.py", "error", "collection"),
+        ("test_a", "error", "not_run"),
+    ]

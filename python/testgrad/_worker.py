@@ -94,6 +94,7 @@ class Reporter:
     def __init__(self, channel: Channel | None, done: list[str]) -> None:
         self.channel: Any = channel or Silence()
         self.done = done
+        self.skipped: list[str] = []
         self.early_end: Any = ()
         self.outcome = Outcome()
         self.stage = "arguments"
@@ -124,6 +125,12 @@ class Reporter:
     def pytest_collectstart(self, collector: Any) -> None:
         if collector.parent is not None:  # not the session itself
             self.channel.send("collecting", name=clean(collector.nodeid))
+
+    def pytest_make_collect_report(self, collector: Any) -> Any:
+        if not self.skipped or clean(collector.nodeid) not in self.skipped:
+            return None
+        # An earlier session ended in it.
+        return sys.modules["_pytest.reports"].CollectReport(collector.nodeid, "passed", None, [])
 
     def pytest_collectreport(self, report: Any) -> None:
         fields: dict[str, Any] = {}
@@ -507,6 +514,7 @@ def begin_session(
     files = [str(Path.cwd() / path) for path in settings.get("coverage", ())]
     lines = Lines(files) if files else None
     reporter.channel, reporter.done = channel, settings["done"]
+    reporter.skipped = settings["skipped"]
     sys.argv = ["pytest", *args]
     sys.path.insert(0, str(Path.cwd()))
     channel.send("ready")

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::contained::{Contained, Request};
-use super::pytest::{exit_words, last_words, reason_of};
+use super::ending::{last_words, reason_of, words};
 use super::stage::{Module, Staged, Tests, stage};
 use super::{Candidate, Error, Generation, IsCancelled, seconds};
 use crate::containment::Containment;
@@ -148,10 +148,10 @@ impl Finding {
 /// How the process of one or more cases is asked for.
 pub(super) struct Ask<'a> {
     /// The request, for the cases that are still to be run.
-    pub(super) request: Request,
+    pub(super) request: &'a Request,
     /// Standard input.
     pub(super) stdin: &'a [u8],
-    /// The cases that it is for.
+    /// The cases that it is for, in their order.
     pub(super) cases: Vec<usize>,
 }
 
@@ -240,6 +240,11 @@ impl<'a> Run<'a> {
         self.containment = Some(lease.containment());
         self.started = Instant::now();
         Ok(lease)
+    }
+
+    /// The first case that has no result yet.
+    pub(super) fn next(&self) -> Option<usize> {
+        self.results.iter().position(Option::is_none)
     }
 
     /// The cases that have no result yet.
@@ -405,7 +410,7 @@ impl<'a> Run<'a> {
     /// Takes what a process has said, and finds out what its end means.
     fn settle(&mut self, ask: &Ask<'_>, say: Saying, done: &Done) {
         for (case, finding, duration) in say.heard {
-            if ask.cases.contains(&case) {
+            if ask.cases.binary_search(&case).is_ok() {
                 let is_alone = self.clock == Clock::Cpu && ask.cases.len() == 1;
                 self.give(case, finding, if is_alone { done.cpu } else { duration });
             }
@@ -432,18 +437,11 @@ impl<'a> Run<'a> {
     }
 
     fn words(&self, end: End, own: Option<Duration>) -> String {
-        let limit = match own {
-            Some(limit) => format!("{}, the limit for one case", seconds(limit)),
-            None => format!("{}, the limit of the run", seconds(self.limits.timeout())),
-        };
-        match end {
-            End::Exited(status) => exit_words(status),
-            End::Flooded => "printed more than allowed".to_owned(),
-            End::OutOfMemory => "its processes held more memory than allowed".to_owned(),
-            End::OutOfCpu => {
-                format!("used {} of processor time, the limit of the run", seconds(self.limits.cpu()))
+        match (end, own) {
+            (End::TimedOut | End::Stopped, Some(own)) => {
+                format!("not done after {}, the limit for one case", seconds(own))
             }
-            End::TimedOut | End::Stopped => format!("not done after {limit}"),
+            _ => words(end, self.limits.timeout(), self.limits.cpu()),
         }
     }
 

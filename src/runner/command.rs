@@ -10,9 +10,9 @@ use serde_json::json;
 
 use super::cases::Finding;
 use super::contained::{Contained, Request};
-use super::pytest::{exit_words, last_words, reason_of};
+use super::ending::{exit_words, last_words, reason_of, words};
 use super::tree::{self, Content, File, NoTree, Parcel, Written, inside};
-use super::{Candidate, Error, Generation, IsCancelled, Tests, seconds};
+use super::{Candidate, Error, Generation, IsCancelled, Tests};
 use crate::outcome::{About, SuiteResult, TestResult};
 use crate::sandbox::{End, Event, Job};
 
@@ -86,11 +86,7 @@ impl Command {
         let finding = match done.end {
             End::Exited(Some(status)) if status.success() => Finding::passed(),
             End::Exited(status) => Finding::failed(exit_words(status), said),
-            End::OutOfMemory => Finding::error("memory", "its processes held more memory than allowed", said),
-            end => {
-                let words = format!("not done after {}, the limit of the run", seconds(limits.timeout()));
-                Finding::error(reason_of(end), words, said)
-            }
+            end => Finding::error(reason_of(end), words(end, limits.timeout(), limits.cpu()), said),
         };
         suite(&name, &finding, about)
     }

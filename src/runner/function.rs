@@ -77,7 +77,8 @@ impl Function {
             let fields = json!({"kind": "program", "how": "function", "main": self.module.main(files),
                                 "module": self.module.name(), "entry_point": self.entry_point,
                                 "cases": arguments});
-            let ask = Ask { request: Request::new(fields, files, &[]), stdin: &[], cases: open };
+            let request = Request::new(fields, files, &[]);
+            let ask = Ask { request: &request, stdin: &[], cases: open };
             run.many(&mut lease, &ask, is_cancelled, &mut |case, line| Ok(self.finding(case, line)))?;
         }
         run.into_suite("function")

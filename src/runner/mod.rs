@@ -17,6 +17,7 @@ pub mod cases;
 pub mod command;
 pub mod compare;
 pub mod contained;
+mod ending;
 pub mod function;
 mod interpreter;
 mod judge;

@@ -43,7 +43,7 @@ impl Project {
         args.extend(self.args.iter().cloned());
         let run = Run::new(&self.python, self.timeout, None);
         run.finish(&mut is_cancelled, &mut |told, watch| {
-            let settings = json!({"args": args, "done": told.done});
+            let settings = json!({"args": args, "done": told.done, "skipped": told.skipped});
             std::fs::write(&path, settings.to_string()).map_err(|error| (path.clone(), error))?;
             let command = Command {
                 program: self.python.clone(),

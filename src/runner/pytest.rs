@@ -4,16 +4,14 @@
 //! hangs in a test, that test is an error, the results before it stand, and a new process goes on behind it.
 
 use std::ops::ControlFlow;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
 use serde_json::json;
 
 use super::contained::{Contained, Request};
+use super::ending::{exit_words, last_words, reason_of, words};
 use super::record::{Blamed, Cause, Record, Session};
 use super::rewritten::Rewritten;
 use super::stage::{Module, Tests, stage};
@@ -22,22 +20,12 @@ use crate::containment::Containment;
 use crate::outcome::{About, SuiteResult};
 use crate::sandbox::{End, Event, Job, Watcher};
 
-const OUTPUT_CHARS: usize = 4000;
 /// What is kept of what a session prints; pytest keeps itself what a test prints.
 const OUTPUT_BYTES: usize = 64 << 10;
 const REPORT_BYTES: usize = 64 << 20;
 const LINE_BYTES: usize = 1 << 20;
-
-/// Signals that end programs, as people know them.
-const SIGNALS: [(Signal, &str); 7] = [
-    (Signal::ABORT, " (SIGABRT)"),
-    (Signal::BUS, " (SIGBUS)"),
-    (Signal::FPE, " (SIGFPE)"),
-    (Signal::ILL, " (SIGILL)"),
-    (Signal::KILL, " (SIGKILL)"),
-    (Signal::SEGV, " (SIGSEGV)"),
-    (Signal::TERM, " (SIGTERM)"),
-];
+/// So many files that end their session are enough to know a candidate by.
+const MOST_FILES: usize = 20;
 
 /// How pytest is run.
 #[derive(Clone, Debug)]
@@ -71,6 +59,7 @@ impl Pytest {
         let staged = stage(tests, module, candidate, limits.scratch_bytes, &mut is_cancelled)?;
         let mut run = Run::new(&self.contained.python, limits.timeout(), limits.test_timeout());
         run.cpu_limit = limits.cpu();
+        run.stops_at_failure = self.stops_at_failure;
         run.trust = Some("shared");
         run.has_coverage = self.measures_coverage;
         for (what, paths) in [
@@ -101,7 +90,7 @@ impl Pytest {
         let compiled = self.rewritten.of(&staged, &mut lease)?;
         let sources = if self.measures_coverage { staged.sources.as_slice() } else { &[] };
         run.finish(&mut is_cancelled, &mut |told, watch| {
-            let fields = json!({"kind": "pytest", "done": told.done, "coverage": sources,
+            let fields = json!({"kind": "pytest", "done": told.done, "skipped": told.skipped, "coverage": sources,
                                 "configured": staged.is_configured});
             let request = Request::new(fields, staged.parcel.entries().iter().chain(compiled.iter()), &[]);
             let job = Job {
@@ -143,6 +132,8 @@ impl Pytest {
 pub(super) struct Told<'a> {
     /// The tests that have a result.
     pub(super) done: Vec<&'a str>,
+    /// The files in which a session ended.
+    pub(super) skipped: Vec<&'a str>,
     pub(super) time: Duration,
     pub(super) cpu: Duration,
     pub(super) report_bytes: usize,
@@ -171,6 +162,7 @@ pub(super) struct Run<'a> {
     pub(super) has_coverage: bool,
     pub(super) started: Instant,
     pub(super) cpu_limit: Duration,
+    pub(super) stops_at_failure: bool,
     limit: Duration,
     test_limit: Option<Duration>,
     /// Time that counts, of the sessions that have ended.
@@ -197,6 +189,7 @@ impl<'a> Run<'a> {
             has_coverage: false,
             started: Instant::now(),
             cpu_limit: Duration::MAX,
+            stops_at_failure: false,
             limit,
             test_limit,
             counted: Duration::ZERO,
@@ -236,13 +229,14 @@ impl<'a> Run<'a> {
                 self.explain_end(code, &message, &output);
                 break;
             }
-            if blamed == Blamed::Nobody && (session.finished == 0 || self.record.is_complete()) {
+            let is_complete = blamed != Blamed::File && self.record.is_complete();
+            if blamed == Blamed::Nobody && (session.finished == 0 || is_complete) {
                 self.record.add_problem(format!("pytest did not finish: {words}"));
                 break;
             }
-            if blamed == Blamed::File
-                || output.end == End::Flooded
-                || self.record.is_complete()
+            if output.end == End::Flooded
+                || is_complete
+                || (blamed == Blamed::File && (session.interrupted.is_some() || self.is_exhausted()))
                 || !self.record.goes_on()
                 || self.counted >= self.limit
                 || self.cpu >= self.cpu_limit
@@ -251,6 +245,11 @@ impl<'a> Run<'a> {
             }
         }
         self.into_suite()
+    }
+
+    /// Whether there is no sense in collecting the other files.
+    fn is_exhausted(&self) -> bool {
+        self.stops_at_failure || self.record.skipped().len() > MOST_FILES
     }
 
     /// Ends the run: its record becomes the suite.
@@ -272,9 +271,11 @@ impl<'a> Run<'a> {
     ) -> Result<(Session, Ended, Option<Stop>), Error> {
         let mut room = self.report_bytes;
         // The names of what is done, apart from the record that grows meanwhile.
-        let done: Vec<String> = self.record.done().into_iter().map(str::to_owned).collect();
+        let own = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let (done, skipped) = (own(self.record.done()), own(self.record.skipped()));
         let told = Told {
             done: done.iter().map(String::as_str).collect(),
+            skipped: skipped.iter().map(String::as_str).collect(),
             time: self.limit.saturating_sub(self.counted),
             cpu: self.cpu_limit.saturating_sub(self.cpu),
             report_bytes: room,
@@ -359,17 +360,7 @@ impl<'a> Run<'a> {
     }
 
     fn words(&self, end: End) -> String {
-        match end {
-            End::Exited(status) => exit_words(status),
-            End::Flooded => "the report of the run was longer than allowed".to_owned(),
-            End::OutOfMemory => "the processes of the run held more memory than allowed".to_owned(),
-            End::OutOfCpu => {
-                format!("used {} of processor time, the limit of the run", seconds(self.cpu_limit))
-            }
-            End::TimedOut | End::Stopped => {
-                format!("not done after {}, the limit of the run", seconds(self.limit))
-            }
-        }
+        words(end, self.limit, self.cpu_limit)
     }
 
     /// Says what was wrong with a session that ended itself, beyond what its tests say.
@@ -385,35 +376,4 @@ impl<'a> Run<'a> {
             self.record.add_warning("no tests were collected".to_owned());
         }
     }
-}
-
-/// The reason that a test gets whose process ended so.
-pub(super) fn reason_of(end: End) -> &'static str {
-    match end {
-        End::Exited(_) => "crash",
-        End::Flooded => "output",
-        End::OutOfMemory => "memory",
-        End::TimedOut | End::OutOfCpu | End::Stopped => "timeout",
-    }
-}
-
-/// How a process ended, in words.
-pub(super) fn exit_words(status: Option<ExitStatus>) -> String {
-    let Some(status) = status else { return "the process was gone".to_owned() };
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("the process ended with exit code {code}"),
-        (None, Some(number)) => {
-            let name =
-                SIGNALS.iter().find(|(signal, _)| signal.as_raw() == number).map_or("", |(_, name)| name);
-            format!("the process was killed by signal {number}{name}")
-        }
-        (None, None) => "the process ended".to_owned(),
-    }
-}
-
-/// The parts that say something, and of them the end.
-pub(super) fn last_words(parts: &[&str]) -> String {
-    let parts: Vec<_> = parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
-    let words = parts.join("\n");
-    words.chars().skip(words.chars().count().saturating_sub(OUTPUT_CHARS)).collect()
 }

@@ -158,6 +158,8 @@ pub(super) struct Record {
     max_failures: usize,
     /// Files that could not be collected.
     files: Vec<Finished>,
+    /// Those of them that ended their session.
+    skipped: Vec<String>,
     /// By file: the lines that can run, and those that did.
     coverage: BTreeMap<String, (BTreeSet<u32>, BTreeSet<u32>)>,
     problems: Notes,
@@ -252,6 +254,9 @@ impl Record {
     }
 
     fn add_file(&mut self, file: Finished) {
+        if self.files.iter().any(|known| known.name == file.name) {
+            return; // a later session says it again
+        }
         if self.files.len() < MAX_FILES {
             self.files.push(file);
         } else {
@@ -314,6 +319,7 @@ impl Record {
             Blamed::Test
         } else if let Some(name) = session.collecting.take() {
             self.add_file(Finished::error(&name, reason, message, details));
+            self.skipped.push(name);
             Blamed::File
         } else {
             Blamed::Nobody
@@ -338,6 +344,11 @@ impl Record {
     /// The names of the tests that have a result.
     pub(super) fn done(&self) -> Vec<&str> {
         self.entries.iter().filter(|e| e.result.is_some()).map(|e| e.collected.name.as_str()).collect()
+    }
+
+    /// The names of the files that ended their session.
+    pub(super) fn skipped(&self) -> Vec<&str> {
+        self.skipped.iter().map(String::as_str).collect()
     }
 
     /// Whether every test has a result.

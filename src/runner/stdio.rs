@@ -7,7 +7,7 @@ use serde_json::json;
 use super::cases::{Ask, Clock, Finding, Fresh, Label, Line, Run};
 use super::compare::{Comparison, compare};
 use super::contained::{Contained, Request};
-use super::pytest::{exit_words, last_words};
+use super::ending::{exit_words, last_words};
 use super::stage::Module;
 use super::{Candidate, Error, IsCancelled};
 use crate::outcome::SuiteResult;
@@ -64,29 +64,28 @@ impl Stdio {
         let mut lease = run.lease(&self.contained, is_cancelled)?;
         let files = staged.parcel.entries();
         let judge = |case: usize, exit: Exit<'_>| self.finding(case, &exit, checker);
+        let main = self.module.main(files);
+        let alone = Request::new(json!({"kind": "program", "how": "program", "main": main}), files, &[]);
         while run.goes_on() {
-            let open = run.open();
             match self.fresh {
                 Fresh::Process => {
-                    let Some(&index) = open.first() else { break };
-                    let fields =
-                        json!({"kind": "program", "how": "program", "main": self.module.main(files)});
+                    let Some(index) = run.next() else { break };
                     let stdin = self.cases.get(index).map(|case| case.input.as_slice()).unwrap_or_default();
-                    let request = Request::new(fields, files, &[]);
-                    let ask = Ask { request, stdin, cases: vec![index] };
+                    let ask = Ask { request: &alone, stdin, cases: vec![index] };
                     run.one(&mut lease, &ask, is_cancelled, &mut |case, done| judge(case, Exit::of(done)))?;
                 }
                 Fresh::Program => {
+                    let open = run.open();
                     let inputs: Vec<(usize, &[u8])> = open
                         .iter()
                         .filter_map(|index| Some((*index, self.cases.get(*index)?.input.as_slice())))
                         .collect();
                     let sizes: Vec<_> = inputs.iter().map(|(index, input)| (index, input.len())).collect();
                     let texts: Vec<&[u8]> = inputs.iter().map(|(_, input)| *input).collect();
-                    let fields = json!({"kind": "program", "how": "programs", "main": self.module.main(files),
+                    let fields = json!({"kind": "program", "how": "programs", "main": main,
                                         "inputs": sizes, "output_bytes": limits.output_bytes});
                     let request = Request::new(fields, files, &texts);
-                    let ask = Ask { request, stdin: &[], cases: open };
+                    let ask = Ask { request: &request, stdin: &[], cases: open };
                     run.many(&mut lease, &ask, is_cancelled, &mut |case, line| match line {
                         Line::Output { status, stdout, stderr, .. } => {
                             match (from_base64(stdout), from_base64(stderr)) {
