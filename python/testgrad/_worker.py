@@ -98,6 +98,7 @@ class Reporter:
         self.early_end: Any = ()
         self.outcome = Outcome()
         self.stage = "arguments"
+        self.glass: Any = None
 
     # -- start -------------------------------------------------------------------------------------
 
@@ -155,6 +156,8 @@ class Reporter:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.outcome = Outcome()
         self.channel.send("started", name=clean(nodeid))
+        if self.glass is not None:
+            self.glass.begin_test(nodeid)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.when == "setup":
@@ -162,7 +165,11 @@ class Reporter:
         self.outcome.add(report)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self.channel.send("finished", name=clean(nodeid), **self.outcome.fields())
+        fields = self.outcome.fields()
+        if self.glass is not None:
+            fields.update(candidates_part(self.glass, fields))
+            self.glass.begin_test(None)
+        self.channel.send("finished", name=clean(nodeid), **fields)
 
     # -- end ---------------------------------------------------------------------------------------
 
@@ -221,6 +228,17 @@ class Outcome:
         if call is None:
             return "error", "not_run", None
         return "passed", None, None
+
+
+def candidates_part(glass: Any, fields: dict[str, Any]) -> dict[str, Any]:
+    """What the candidate's own process has to do with how a test ended."""
+    details = fields.get("details", "")
+    if glass.told and fields["status"] in ("failed", "error"):
+        details = clean(f"{details}\n--- candidate ---\n{glass.told}", DETAILS_CHARS)
+    if glass.lost is None:
+        return {"details": details} if details else {}
+    message = clean(glass.lost["message"], MESSAGE_CHARS)
+    return {**glass.lost, "status": "error", "message": message, "details": details}
 
 
 def described(item: Any, warnings: list[str]) -> dict[str, Any]:
@@ -363,6 +381,10 @@ class Warm:
 
         import pytest
 
+        if settings.get("is_mirrored"):
+            zygote = sys.modules["_testgrad_zygote"]
+            zygote.load(settings["wire"])
+            self.reporter.glass = zygote.load(settings["mirror"])._glass
         pytest.hookimpl(hookwrapper=True)(Reporter.pytest_load_initial_conftests)
         for name in [*settings["plugins"], *(["coverage"] if settings["coverage"] else [])]:
             importlib.import_module(name)
@@ -447,9 +469,10 @@ class Warm:
             for path in request["rewrite"]:
                 self.rewrite(channel, path)
             return 0
+        request["desk"] = job - 1
         if self.config is not None and not request["configured"]:
             raise zygote.Unwound(request, channel)
-        run_session(channel, request, self.args)
+        run_session(channel, request, self.args, self.reporter.glass)
         return 0
 
     def rewrite(self, channel: Channel, path: str) -> None:
@@ -515,6 +538,8 @@ def begin_session(
     lines = Lines(files) if files else None
     reporter.channel, reporter.done = channel, settings["done"]
     reporter.skipped = settings["skipped"]
+    if settings.get("mirror"):
+        reporter.glass.begin(settings["desk"], settings["mirror"])
     sys.argv = ["pytest", *args]
     sys.path.insert(0, str(Path.cwd()))
     channel.send("ready")
@@ -536,11 +561,14 @@ def end_session(
         channel.send("ended", code=code, message=message)
 
 
-def run_session(channel: Channel, settings: dict[str, Any], args: list[str]) -> None:
+def run_session(
+    channel: Channel, settings: dict[str, Any], args: list[str], glass: Any = None
+) -> None:
     """Run one session of pytest and report it."""
     import pytest
 
     reporter = Reporter(channel, [])
+    reporter.glass = glass
     lines = begin_session(channel, reporter, settings, args)
     code: int | None = None
     message = ""

@@ -6,7 +6,7 @@ a job is read here: the child does that, on a socket of its own. Standard librar
 or later.
 
 On the control socket comes `run`, with four descriptors: standard input, output, error, and the
-socket of the job. `ended STATUS CPU_US RSS_KIB CLEAN` goes back once the child and all that it
+socket of the job, and at most two more, which a child finds below the latter. `ended STATUS CPU_US RSS_KIB CLEAN` goes back once the child and all that it
 started are gone. The owner ends a job by killing the child.
 """
 
@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 CONTROL = 3
-ROOM_FOR_FOUR = socket.CMSG_LEN(struct.calcsize("4i"))
+ROOM_FOR_SIX = socket.CMSG_LEN(struct.calcsize("6i"))
 # What most programs import; loaded once, here.
 USUAL = (
     "abc atexit bisect calendar cmath collections contextlib copy dataclasses datetime decimal "
@@ -118,11 +118,12 @@ class Zygote:
         gc.freeze()
         self.control.send(b"ready " + json.dumps(self.modules.greeting()).encode())
         while True:
-            message, ancillary, _, _ = self.control.recvmsg(64, ROOM_FOR_FOUR)
+            message, ancillary, _, _ = self.control.recvmsg(64, ROOM_FOR_SIX)
             if not message:
                 self.leave()
             if message == b"run":
-                self.run(struct.unpack("4i", ancillary[0][2]))
+                data = ancillary[0][2]
+                self.run(struct.unpack(f"{len(data) // 4}i", data))
 
     def run(self, descriptors: tuple[int, ...]) -> None:
         """Fork a child for a job, and wait until it and all that it started are gone.
@@ -173,12 +174,13 @@ class Zygote:
                 os.setpgid(0, 0)
                 self.kernel.stay_in_group()
             self.kernel.set(PR_SET_DUMPABLE, 1)
-            stdin, stdout, stderr, job = descriptors
+            stdin, stdout, stderr, job, *more = descriptors
             os.dup2(stdin, 0)
             os.dup2(stdout, 1)
             os.dup2(stderr, 2)
             # A high number survives programs that close or reuse the low ones.
-            os.dup2(job, self.highest, False)
+            for place, descriptor in enumerate((job, *more)):
+                os.dup2(descriptor, self.highest - place, False)
             # What else is open was opened by what is loaded, before any job.
             for descriptor in (CONTROL, *descriptors):
                 os.close(descriptor)

@@ -14,7 +14,7 @@ use super::runner::{
     stops_at_failure,
 };
 use crate::outcome::SuiteResult;
-use crate::runner::contained::inherited_environment;
+use crate::runner::contained::{Contained, Known, inherited_environment};
 use crate::runner::pytest::Pytest;
 use crate::runner::rewritten::Rewritten;
 use crate::runner::{Candidate, Judge, Module, Project, Runner, Tests};
@@ -97,11 +97,15 @@ impl PytestRunner {
         cache: usize,
         stop_at: Option<&str>,
     ) -> PyResult<Self> {
-        if isolation != "none" {
-            return Err(PyValueError::new_err(format!(
-                "isolation must be \"none\", got {isolation:?}: tests and candidate run in one process"
-            )));
-        }
+        let is_isolated = match isolation {
+            "process" => true,
+            "none" => false,
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "isolation must be \"process\" or \"none\", got {isolation:?}"
+                )));
+            }
+        };
         let no_module = || {
             PyValueError::new_err(format!(
                 "module must be a dotted name such as \"pkg.mod\", got {module:?}; it is not to be that of a test file"
@@ -110,6 +114,7 @@ impl PytestRunner {
         let kwargs = PyDict::new(py);
         let shown = described(&tests, &kwargs)?;
         kwargs.set_item("module", module)?;
+        kwargs.set_item("isolation", isolation)?;
         kwargs.set_item("coverage", coverage)?;
         kwargs.set_item("args", Tuple(args.clone()))?;
         kwargs.set_item("plugins", Tuple(plugins.clone()))?;
@@ -119,9 +124,15 @@ impl PytestRunner {
         let held = Holding { limits, python, preload, env, seed, readable, require, avoid };
         held.describe(&kwargs)?;
         let mut contained = held.contained(py)?;
+        let mirrored = is_isolated.then(|| Contained {
+            known: Known::default(),
+            readable: Vec::new(),
+            ..contained.clone()
+        });
         contained.env.push(("PYTEST_DISABLE_PLUGIN_AUTOLOAD".to_owned(), "1".to_owned()));
         let pytest = Pytest {
             contained,
+            mirrored,
             args,
             plugins,
             measures_coverage: coverage,

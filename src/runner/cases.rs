@@ -17,7 +17,7 @@ use super::stage::{Module, Staged, Tests, stage};
 use super::{Candidate, Error, Generation, IsCancelled, seconds};
 use crate::containment::Containment;
 use crate::outcome::{About, SuiteResult, TestResult, TestSeverity, TestStatus};
-use crate::sandbox::{Done, End, Event, Job, Lease, Limits};
+use crate::sandbox::{Done, End, Event, Job, Lease, Limits, Waits};
 
 const REPORT_BYTES: usize = 256 << 20;
 const LINE_BYTES: usize = 96 << 20;
@@ -347,6 +347,8 @@ impl<'a> Run<'a> {
             ends_on_flood: true,
             report_bytes: REPORT_BYTES,
             line_bytes: LINE_BYTES,
+            more: Vec::new(),
+            waits: Waits::Apart,
         }
     }
 

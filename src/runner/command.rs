@@ -14,7 +14,7 @@ use super::ending::{exit_words, last_words, reason_of, words};
 use super::tree::{self, Content, File, NoTree, Parcel, Written, inside};
 use super::{Candidate, Error, Generation, IsCancelled, Tests};
 use crate::outcome::{About, SuiteResult, TestResult};
-use crate::sandbox::{End, Event, Job};
+use crate::sandbox::{End, Event, Job, Waits};
 
 /// How a command is run.
 #[derive(Clone, Debug)]
@@ -58,6 +58,8 @@ impl Command {
             ends_on_flood: false,
             report_bytes: 1 << 20,
             line_bytes: 1 << 20,
+            more: Vec::new(),
+            waits: Waits::Apart,
         };
         let (generation, mut is_interrupted, started) = (Generation::now(), false, Instant::now());
         let mut missing = None;

@@ -135,6 +135,8 @@ impl Contained {
         let mut told = json!({
             "jobs": {kind: own(file)},
             "values": own("_values.py"),
+            "wire": own("_wire.py"),
+            "mirror": own("_mirror.py"),
             "preload": self.preload,
             "seed": self.seed,
         });
@@ -148,7 +150,7 @@ impl Contained {
             told.to_string(),
         ];
         let system = SYSTEM.iter().map(PathBuf::from);
-        let package = ["_zygote.py", "_values.py", file].map(own);
+        let package = ["_zygote.py", "_values.py", "_wire.py", "_mirror.py", file].map(own);
         // What the caller puts on the path of modules is to be read.
         let given = self.env.iter().filter(|(name, _)| name == "PYTHONPATH");
         let given =

@@ -21,6 +21,7 @@ mod ending;
 pub mod function;
 mod interpreter;
 mod judge;
+mod mirror;
 mod project;
 pub mod pytest;
 mod record;
@@ -29,6 +30,7 @@ mod stage;
 pub mod stdio;
 mod tree;
 pub mod value;
+pub mod wire;
 
 pub use judge::{Judge, Runner};
 pub use project::Project;

@@ -12,13 +12,14 @@ use serde_json::json;
 
 use super::contained::{Contained, Request};
 use super::ending::{exit_words, last_words, reason_of, words};
+use super::mirror::{Mirror, Used};
 use super::record::{Blamed, Cause, Record, Session};
 use super::rewritten::Rewritten;
 use super::stage::{Module, Tests, stage};
 use super::{Candidate, Error, Generation, IsCancelled, seconds};
 use crate::containment::Containment;
 use crate::outcome::{About, SuiteResult};
-use crate::sandbox::{End, Event, Job, Watcher};
+use crate::sandbox::{End, Event, Job, Waits, Watcher};
 
 /// What is kept of what a session prints; pytest keeps itself what a test prints.
 const OUTPUT_BYTES: usize = 64 << 10;
@@ -30,8 +31,10 @@ const MOST_FILES: usize = 20;
 /// How pytest is run.
 #[derive(Clone, Debug)]
 pub struct Pytest {
-    /// What holds the candidate.
+    /// What holds the tests, and the candidate if they share a process.
     pub contained: Contained,
+    /// What holds the candidate in a process of its own.
+    pub mirrored: Option<Contained>,
     /// Further arguments for pytest.
     pub args: Vec<String>,
     /// The plugins to load.
@@ -56,11 +59,11 @@ impl Pytest {
         let generation = Generation::now();
         let mut is_cancelled = || generation.is_cancelled() || is_cancelled();
         let limits = &self.contained.limits;
-        let staged = stage(tests, module, candidate, limits.scratch_bytes, &mut is_cancelled)?;
+        let mut staged = stage(tests, module, candidate, limits.scratch_bytes, &mut is_cancelled)?;
         let mut run = Run::new(&self.contained.python, limits.timeout(), limits.test_timeout());
         run.cpu_limit = limits.cpu();
         run.stops_at_failure = self.stops_at_failure;
-        run.trust = Some("shared");
+        run.trust = Some(if self.mirrored.is_some() { "isolated" } else { "shared" });
         run.has_coverage = self.measures_coverage;
         for (what, paths) in [
             ("of the candidate's files, tests and configuration are not used", &staged.left_out),
@@ -78,20 +81,26 @@ impl Pytest {
             run.record
                 .add_problem(format!("the candidate's file {path:?} is not a path inside its directory"));
         }
-        if let Some(excess) = staged.excess {
+        if let Some(excess) = staged.excess.take() {
             run.record.add_error("candidate", "disk", excess);
             return run.into_suite();
         }
         let args = self.arguments();
-        let settings = json!({"plugins": self.plugins, "coverage": self.measures_coverage, "args": args});
+        let settings = json!({"plugins": self.plugins, "coverage": self.measures_coverage, "args": args,
+                              "is_mirrored": self.mirrored.is_some()});
+        let mirrored = self.mirrored.as_ref();
+        let mut mirror = mirrored
+            .map(|contained| Mirror::new(contained, module, &mut staged, &mut is_cancelled))
+            .transpose()?;
         let mut lease = self.contained.lease("pytest", "_worker.py", &settings, &mut is_cancelled)?;
         run.containment = Some(lease.containment());
         run.started = Instant::now();
         let compiled = self.rewritten.of(&staged, &mut lease)?;
         let sources = if self.measures_coverage { staged.sources.as_slice() } else { &[] };
         run.finish(&mut is_cancelled, &mut |told, watch| {
-            let fields = json!({"kind": "pytest", "done": told.done, "skipped": told.skipped, "coverage": sources,
-                                "configured": staged.is_configured});
+            let fields = json!({"kind": "pytest", "done": told.done, "skipped": told.skipped,
+                                "coverage": sources, "configured": staged.is_configured,
+                                "mirror": mirror.as_ref().map(|mirror| &mirror.settings)});
             let request = Request::new(fields, staged.parcel.entries().iter().chain(compiled.iter()), &[]);
             let job = Job {
                 request: request.parts(),
@@ -102,14 +111,22 @@ impl Pytest {
                 ends_on_flood: false,
                 report_bytes: told.report_bytes,
                 line_bytes: LINE_BYTES,
+                more: Vec::new(),
+                waits: Waits::Apart,
             };
-            let done = lease.run(&job, watch, &mut || generation.is_cancelled())?;
+            let (done, used) = match &mut mirror {
+                None => (lease.run(&job, watch, &mut || generation.is_cancelled())?, Used::default()),
+                Some(mirror) => mirror.with_desk(told.time, told.cpu, |desk, waits| {
+                    let job = Job { more: vec![desk], waits: Waits::TakenOff(waits), ..job };
+                    Ok(lease.run(&job, watch, &mut || generation.is_cancelled())?)
+                })?,
+            };
             Ok(Ended {
                 end: done.end,
                 stdout: String::from_utf8_lossy(&done.stdout).into_owned(),
                 stderr: String::from_utf8_lossy(&done.stderr).into_owned(),
                 counted: done.counted,
-                cpu: done.cpu,
+                cpu: done.cpu + used.cpu,
             })
         })
     }

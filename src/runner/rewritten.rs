@@ -18,7 +18,7 @@ use super::contained::Request;
 use super::stage::Staged;
 use super::stdio::from_base64;
 use super::tree::Entry;
-use crate::sandbox::{Event, Job, Lease};
+use crate::sandbox::{Event, Job, Lease, Waits};
 
 /// Beyond that pytest does it each time.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -74,6 +74,8 @@ impl Rewritten {
             ends_on_flood: false,
             report_bytes: 256 << 20,
             line_bytes: LINE_BYTES,
+            more: Vec::new(),
+            waits: Waits::Apart,
         };
         let mut files = Vec::new();
         let mut watch = |event: Event<'_>| {

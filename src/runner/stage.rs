@@ -159,6 +159,25 @@ pub(super) fn stage(
     Ok(staged)
 }
 
+impl Staged {
+    /// Takes out what a process without tests needs: the candidate's files, and of the tests' what belongs to
+    /// its module or to the packages that it is in.
+    pub(super) fn take_candidate(&mut self, module: &Module) -> Vec<Entry> {
+        let package = module.stem.iter().next().filter(|_| module.stem.iter().nth(1).is_some());
+        let is_around = |path: &Path| {
+            module.has(path)
+                || (package.is_some_and(|package| path.starts_with(package)) && !is_reserved(path))
+        };
+        let (tests, own) = self.parcel.entries().split_at(self.tests.min(self.parcel.entries().len()));
+        let around = tests.iter().filter(|file| is_around(&file.path));
+        let files: Vec<Entry> = around.chain(own).cloned().collect();
+        let own: Vec<PathBuf> = own.iter().map(|file| file.path.clone()).collect();
+        self.parcel.retain(|path| !module.has(path) && !own.iter().any(|own| own == path));
+        self.tests = self.parcel.entries().len();
+        files
+    }
+}
+
 fn names(paths: &[PathBuf]) -> Vec<String> {
     paths.iter().map(|path| path.display().to_string()).collect()
 }

@@ -25,6 +25,8 @@ mod mount;
 mod pool;
 mod process;
 #[cfg(target_os = "linux")]
+mod relay;
+#[cfg(target_os = "linux")]
 mod rlimit;
 mod scratch;
 #[cfg(target_os = "linux")]
@@ -41,9 +43,11 @@ pub use limits::Limits;
 #[cfg(target_os = "linux")]
 pub use pool::{Lease, close, idle};
 pub use process::run;
+#[cfg(target_os = "linux")]
+pub use relay::Relay;
 pub(crate) use scratch::Scratch;
 #[cfg(target_os = "linux")]
-pub use worker::{Blueprint, Done, Job};
+pub use worker::{Blueprint, Done, Job, Waits};
 
 /// What one run of an uncontained program may use.
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +108,8 @@ pub enum End {
     OutOfMemory,
     /// Its report, or what it printed, was longer than allowed.
     Flooded,
+    /// It said what may not be said; see [`Relay`].
+    Garbled,
     /// The watcher asked for it.
     Stopped,
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::relay::Relay;
 use super::worker::{Blueprint, Done, Job, Worker};
 use super::{Error, Watcher};
 use crate::containment::Containment;
@@ -70,12 +71,23 @@ impl Lease {
         watch: &mut Watcher<'_>,
         is_cancelled: &mut dyn FnMut() -> bool,
     ) -> Result<Done, Error> {
+        self.run_relayed(job, None, watch, is_cancelled)
+    }
+
+    /// The same, with what the job says to another process passed on.
+    pub fn run_relayed(
+        &mut self,
+        job: &Job<'_>,
+        relay: Option<Relay>,
+        watch: &mut Watcher<'_>,
+        is_cancelled: &mut dyn FnMut() -> bool,
+    ) -> Result<Done, Error> {
         if !self.worker.as_ref().is_some_and(Worker::is_usable) {
             self.worker = None;
             *self = Self::take(&self.blueprint, is_cancelled)?;
         }
         let Some(worker) = &mut self.worker else { return Err(Error::Cancelled) };
-        worker.run(job, watch)
+        worker.run(job, relay, watch)
     }
 }
 

@@ -123,16 +123,18 @@ impl Clock {
         Self { started: now, looked: now, waited: Duration::ZERO, waits: HashMap::new() }
     }
 
-    /// Takes off what was waited since the last look.
-    pub(super) fn allow_for(&mut self, look: &Look, now: Instant) {
+    /// Takes off what was waited since the last look; how much that was.
+    pub(super) fn allow_for(&mut self, look: &Look, now: Instant) -> Duration {
         let waited = look
             .waits
             .iter()
             .map(|(thread, wait)| wait.saturating_sub(self.waits.get(thread).copied().unwrap_or_default()));
         let most = waited.max().unwrap_or_default();
-        self.waited += most.min(now.saturating_duration_since(self.looked));
+        let most = most.min(now.saturating_duration_since(self.looked));
+        self.waited += most;
         self.looked = now;
         self.waits.clone_from(&look.waits);
+        most
     }
 
     pub(super) fn elapsed(&self) -> Duration {

@@ -13,6 +13,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,6 +28,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_se
 
 use super::cgroup::Group;
 use super::launch::{Plan, Walls};
+use super::relay::Relay;
 use super::scratch::Scratch;
 use super::stream::{Kept, Lines};
 use super::usage::{self, Clock};
@@ -82,6 +84,21 @@ pub struct Job<'a> {
     pub report_bytes: usize,
     /// Bytes of one line of its report.
     pub line_bytes: usize,
+    /// Further descriptors that it gets, at most two.
+    pub more: Vec<BorrowedFd<'a>>,
+    /// The time that jobs wait for one another.
+    pub waits: Waits<'a>,
+}
+
+/// How the clocks of two jobs go together, where one waits for the other.
+#[derive(Clone, Copy, Debug)]
+pub enum Waits<'a> {
+    /// They do not.
+    Apart,
+    /// This one is waited for: what it waits for a processor is told, in microseconds.
+    Told(&'a AtomicU64),
+    /// This one waits: what was told is taken off its time.
+    TakenOff(&'a AtomicU64),
 }
 
 /// What is left of a job.
@@ -234,10 +251,15 @@ impl Worker {
     }
 
     /// Does a job. Afterwards nothing is left of it.
-    pub(super) fn run(&mut self, job: &Job<'_>, watch: &mut Watcher<'_>) -> Result<Done, Error> {
+    pub(super) fn run(
+        &mut self,
+        job: &Job<'_>,
+        relay: Option<Relay>,
+        watch: &mut Watcher<'_>,
+    ) -> Result<Done, Error> {
         self.jobs += 1;
         let was_spent = std::mem::replace(&mut self.is_spent, true);
-        let mut running = Running::begin(self, job)?;
+        let mut running = Running::begin(self, job, relay)?;
         let ended = running.attend(self, job, watch)?;
         running.drain(watch);
         let kills = self.memory_kills_now();
@@ -377,12 +399,13 @@ struct Running<'a> {
     /// Processor time that the worker's reaped children had used before.
     cpu_before: Duration,
     cpu: Duration,
+    relay: Option<Relay>,
     /// Why it was ended, and when.
     stop: Option<(End, Instant)>,
 }
 
 impl<'a> Running<'a> {
-    fn begin(worker: &Worker, job: &Job<'a>) -> Result<Self, Error> {
+    fn begin(worker: &Worker, job: &Job<'a>, relay: Option<Relay>) -> Result<Self, Error> {
         let failed = |step: &'static str| move |errno: Errno| Error::Worker { step, source: errno.into() };
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(failed("making a pipe"));
         let ((stdout, stdout_end), (stderr, stderr_end)) = (pipe()?, pipe()?);
@@ -395,7 +418,8 @@ impl<'a> Running<'a> {
         let stdin =
             standard_input(job.stdin).map_err(|source| Error::Worker { step: "giving it input", source })?;
         let clock = Clock::start();
-        let ends = [stdin.as_fd(), stdout_end.as_fd(), stderr_end.as_fd(), report_end.as_fd()];
+        let mut ends = vec![stdin.as_fd(), stdout_end.as_fd(), stderr_end.as_fd(), report_end.as_fd()];
+        ends.extend(&job.more);
         send(&worker.control, b"run", &ends).map_err(failed("telling it what to do"))?;
         let mut running = Self {
             stdout: Kept::new(job.output_bytes),
@@ -405,6 +429,7 @@ impl<'a> Running<'a> {
             clock,
             cpu_before: worker.reaped,
             cpu: Duration::ZERO,
+            relay,
             stop: None,
         };
         running.stdout.pipe = Some(stdout);
@@ -428,7 +453,8 @@ impl<'a> Running<'a> {
             self.send_request();
             self.stdout.read();
             self.stderr.read();
-            let mut counted = self.clock.counted();
+            self.pass_on(worker);
+            let mut counted = self.counted(job);
             if self.report.read(watch, counted).is_break() {
                 self.end(worker, End::Stopped);
             }
@@ -451,9 +477,13 @@ impl<'a> Running<'a> {
                     usage::kill_children(root); // it may not have been forked the first time
                 }
                 let look = usage::look(root);
-                self.clock.allow_for(&look, now);
+                let waited = self.clock.allow_for(&look, now);
+                if let Waits::Told(sum) = job.waits {
+                    let waited = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
+                    sum.fetch_add(waited, Ordering::Relaxed);
+                }
                 self.cpu = look.cpu.saturating_sub(self.cpu_before);
-                counted = self.clock.counted();
+                counted = self.counted(job);
                 let is_too_big = look.memory_bytes > worker.walls.memory_bytes
                     && !worker.containment.is_enforced("memory");
                 if is_too_big || worker.memory_kills_now() > worker.memory_kills {
@@ -474,6 +504,29 @@ impl<'a> Running<'a> {
         }
     }
 
+    /// The time of the job that counts.
+    fn counted(&self, job: &Job<'_>) -> Duration {
+        let counted = self.clock.counted();
+        match job.waits {
+            Waits::TakenOff(sum) => {
+                counted.saturating_sub(Duration::from_micros(sum.load(Ordering::Relaxed)))
+            }
+            _ => counted,
+        }
+    }
+
+    /// Passes on what the job says to another process.
+    fn pass_on(&mut self, worker: &Worker) {
+        let Some(relay) = &mut self.relay else { return };
+        relay.pump();
+        let (is_broken, is_over) = (relay.is_broken(), relay.is_over());
+        if is_broken {
+            self.end(worker, End::Garbled);
+        } else if is_over {
+            self.end(worker, End::Stopped);
+        }
+    }
+
     /// Sleeps until something happens; whether the worker has something to say.
     fn wait(&self, worker: &Worker, time: Duration) -> Result<bool, Error> {
         let mut fds = vec![PollFd::new(&worker.control, PollFlags::IN)];
@@ -487,6 +540,7 @@ impl<'a> Running<'a> {
                 .flatten()
                 .map(|p| PollFd::new(p, PollFlags::IN)),
         );
+        fds.extend(self.relay.iter().flat_map(Relay::interests));
         let time = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
         match poll(&mut fds, Some(&time)) {
             Ok(_) | Err(Errno::INTR) => Ok(fds.first().is_some_and(|fd| !fd.revents().is_empty())),
@@ -520,6 +574,9 @@ impl<'a> Running<'a> {
         self.stdout.read();
         self.stderr.read();
         let _ = self.report.read(watch, self.clock.counted());
+        if let Some(relay) = &mut self.relay {
+            relay.finish();
+        }
     }
 }
 
@@ -560,7 +617,7 @@ fn standard_input(bytes: &[u8]) -> io::Result<OwnedFd> {
 
 /// Sends one message with descriptors.
 fn send(control: &OwnedFd, message: &[u8], fds: &[BorrowedFd<'_>]) -> rustix::io::Result<()> {
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(6))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() {
         ancillary.push(SendAncillaryMessage::ScmRights(fds));
