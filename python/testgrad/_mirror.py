@@ -830,14 +830,12 @@ def equal(left: Any, right: Any) -> Any:
     if isinstance(right, Mirror) and is_same(left, right):
         return True
     is_own = any("__eq__" in base.__dict__.get("_tg_has_own", ()) for base in kind.__mro__)
-    if not is_own:
+    if not is_own or not kind._tg_is_named:
         real = next((base for base in PLAIN_OF if issubclass(kind, base)), None)
         if real is None:
             return NotImplemented
         other = plain_of(right, real) if isinstance(right, real) else right
         return plain_of(left, real) == other
-    if not kind._tg_is_named:
-        return NotImplemented
     answer = said_equal(left, right)
     if answer is not True:
         return answer
