@@ -16,6 +16,7 @@ import importlib.machinery
 import json
 import numbers
 import os
+import random
 import socket
 import struct
 import sys
@@ -26,6 +27,7 @@ from contextlib import suppress
 from typing import Any
 
 _wire: Any = sys.modules["_testgrad_wire"]
+_surroundings: Any = sys.modules["_testgrad_surroundings"]
 CALL, GET, SET, DELETE, OPERATE = (
     _wire.CALL,
     _wire.GET,
@@ -48,6 +50,9 @@ OPAQUE = (
     types.MethodWrapperType,
     __import__("functools").partial,
 )
+
+
+UNREADABLE = "the candidate's process said what nobody can read"
 
 
 class CandidateGone(Exception):
@@ -80,6 +85,7 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         self.lost: dict[str, str] | None = None
         self.told = ""
         self.left = 0
+        self.watch: Any = None
         self.lock = threading.RLock()
         self.proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.classes: dict[int, type] = {}
@@ -101,6 +107,8 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         self._owner = os.getpid()
         self.left = settings["output_bytes"]
         self.is_kept = settings["is_kept"]
+        self.watch = _surroundings.Watch()
+        random.seed = self.watch.seeded  # type: ignore[assignment]
         first = [settings["module"]]
         sys.meta_path.insert(0, Finder(self, first))
         # Other modules of the candidate, where the tests have none of that name.
@@ -123,6 +131,7 @@ class Glass(_wire.Codec):  # type: ignore[misc]
 
     def forget(self) -> None:
         self.epoch += 1
+        self.watch.reset()
         self.is_touched = False
         self.proxies.clear()
         for things in (self.classes, self.own, self.own_numbers, self.own_errors, self.dropped):
@@ -157,26 +166,15 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         with self.lock:
             if self.lost is not None and self.test is not None:
                 raise CandidateGone(self.lost["message"])
-            line = self.line or self.connect()
-            is_plain, data = self.pack(fields)
+            if self.line is None:
+                self.connect()
+            if kind in (CALL, GET, OPERATE):
+                news = self.watch.news(fields)
+                if news is not None:
+                    self.exchange(_wire.SETTLE, news)
             if kind in (CALL, SET, DELETE, OPERATE):
                 self.is_touched = True
-            dropped = tuple(self.dropped)
-            self.dropped.clear()
-            line = self.line or self.connect()
-            try:
-                line.send((kind, is_plain, data, dropped))
-                while True:
-                    message = line.receive()
-                    answer, is_plain, data, output = message
-                    self.show(output)
-                    if answer in (_wire.RETURNED, _wire.RAISED):
-                        break
-                    if answer != _wire.PRINTED:
-                        line.send(self.answer(answer, is_plain, data))
-                value = self.read(is_plain, data)
-            except _wire.Gone:
-                raise self.lose() from None
+            answer, value = self.exchange(kind, fields)
         if answer == _wire.RAISED:
             raise value
         result, changes = value
@@ -185,13 +183,58 @@ class Glass(_wire.Codec):  # type: ignore[misc]
                 _wire.changed(fields[1 if isinstance(place, int) else 2][place], new)
         return result
 
-    def read(self, is_plain: bool, data: Any) -> Any:
+    def exchange(self, kind: int, fields: Any) -> tuple[int, Any]:
+        """Say something and wait for the answer: how it ended, and with what."""
+        __tracebackhide__ = True
+        is_plain, data = self.pack(fields)
+        dropped = tuple(self.dropped)
+        self.dropped.clear()
+        line = self.line or self.connect()
         try:
-            return self.unpack(is_plain, data)
-        except (_wire.Gone, CandidateGone):
+            line.send((kind, is_plain, data, dropped))
+            while True:
+                answer, is_plain, data, output, files = self.hear(line)
+                self.show(output)
+                if files:
+                    self.watch.files.apply(files, is_trusted=False)
+                if answer in (_wire.RETURNED, _wire.RAISED):
+                    return answer, self.read(is_plain, data, answer)
+                if answer != _wire.PRINTED:
+                    line.send(self.answer(answer, is_plain, data))
+        except _wire.Gone:
+            raise self.lose() from None
+
+    def hear(self, line: Any) -> Any:
+        """A message of the right shape."""
+        message = line.receive()
+        try:
+            answer, is_plain, _, output, files = message
+            is_right = type(answer) is int and type(is_plain) is bool
+            is_right &= all(n in (0, 1) and type(text) is str for n, text in output)
+            for path, body, is_gone in files:
+                is_right &= type(path) is str and "\0" not in path and type(is_gone) is bool
+                is_right &= body is None or type(body) is bytes
+        except (TypeError, ValueError):
+            is_right = False
+        if not is_right:
+            raise self.lose(UNREADABLE)
+        return message
+
+    def read(self, is_plain: bool, data: Any, answer: int = -1) -> Any:
+        """A value that the candidate has sent."""
+        try:
+            value = self.unpack(is_plain, data)
+            if answer == _wire.RETURNED:
+                _, changes = value
+                for _, _ in changes:
+                    pass
+        except CandidateGone:
             raise
         except Exception:
-            raise self.lose("the candidate's process said what nobody can read") from None
+            raise self.lose(UNREADABLE) from None
+        if answer == _wire.RAISED and not isinstance(value, BaseException):
+            raise self.lose(UNREADABLE)
+        return value
 
     def show(self, output: Any) -> None:
         """Print what the candidate has printed, where the test captures it."""

@@ -21,6 +21,7 @@ from typing import Any
 
 _wire: Any = None
 _zygote: Any = None
+_surroundings: Any = None
 PRINTED_CHARS = 1 << 16
 DETAILS_CHARS = 20_000
 # What a class itself may be asked for, as an enum is.
@@ -44,9 +45,10 @@ PLAIN: dict[type, Any] = {
 
 def prepare(settings: dict[str, Any]) -> None:
     """Load what is needed, and do everything once that is slow the first time."""
-    global _wire, _zygote
+    global _wire, _zygote, _surroundings
     _zygote = sys.modules["_testgrad_zygote"]
     _wire = _zygote.load(settings["wire"])
+    _surroundings = _zygote.load(settings["surroundings"])
     globals().update(make())
     try:
         exec("raise ValueError('warm')", {})
@@ -202,6 +204,7 @@ def make() -> dict[str, Any]:
         def __init__(self, reading: int, writing: int) -> None:
             super().__init__()
             self.line = _wire.Line(reading, writing)
+            self.place = _surroundings.Place()
             self.objects: dict[int, Any] = {}
             self.numbers: dict[int, int] = {}
             self.last = 0
@@ -245,9 +248,9 @@ def make() -> dict[str, Any]:
 
         def reply(self, reply: tuple[Any, ...]) -> None:
             try:
-                self.line.send((*reply, self.take_output()))
+                self.line.send((*reply, self.take_output(), self.place.news()))
             except ValueError as error:
-                self.line.send((*self.raising(error), ()))
+                self.line.send((*self.raising(error), (), ()))
 
         def raising(self, error: BaseException) -> tuple[Any, ...]:
             try:
@@ -266,7 +269,7 @@ def make() -> dict[str, Any]:
             """Ask the judge for something in the middle of an answer."""
             if threading.get_ident() != self.thread:
                 raise RuntimeError("only the thread that the test called can use the test's objects")
-            self.line.send((kind, *self.pack(fields), self.take_output()))
+            self.line.send((kind, *self.pack(fields), self.take_output(), self.place.news()))
             while True:
                 message = self.line.receive()
                 if message[0] >= _wire.CALL:
@@ -318,6 +321,7 @@ def make() -> dict[str, Any]:
             _wire.RESOLVE: resolve,
             _wire.IMPORT: lambda _, name: importlib.import_module(name),
             _wire.NAMES: names,
+            _wire.SETTLE: lambda server, *news: server.place.settle(*news),
             _wire.RELOAD: lambda _, name: importlib.reload(sys.modules[name]),
         }
 
@@ -327,7 +331,7 @@ def make() -> dict[str, Any]:
             self.output.append((index, text))
             self.waiting += len(text)
             if self.waiting > PRINTED_CHARS and threading.get_ident() == self.thread:
-                self.line.send((_wire.PRINTED, True, None, self.take_output()))
+                self.line.send((_wire.PRINTED, True, None, self.take_output(), ()))
 
         def take_output(self) -> Any:
             if not self.output:

@@ -28,11 +28,11 @@ ATOMS = frozenset(map(type, (None, True, 1, 1.5, 1j, "", b"", ...)))
 DEEPEST = 60
 MOST_BYTES = 64 << 20
 # What a judge asks for.
-CALL, GET, SET, DELETE, OPERATE, RESOLVE, IMPORT, NAMES, RELOAD = range(10, 19)
+CALL, GET, SET, DELETE, OPERATE, RESOLVE, IMPORT, NAMES, RELOAD, SETTLE = range(10, 20)
 # What either side says.
 RETURNED, RAISED = 0, 1
 # What a candidate asks for, and what it has printed.
-CALLBACK, CALLBACK_GET, CALLBACK_SET, CALLBACK_OPERATE, INPUT, READLINE, PRINTED = range(20, 27)
+CALLBACK, CALLBACK_GET, CALLBACK_SET, CALLBACK_OPERATE, INPUT, READLINE, PRINTED = range(30, 37)
 
 # Special methods that are passed on, both ways.
 BINARY = frozenset(

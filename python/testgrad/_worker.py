@@ -384,6 +384,7 @@ class Warm:
         if settings.get("is_mirrored"):
             zygote = sys.modules["_testgrad_zygote"]
             zygote.load(settings["wire"])
+            zygote.load(settings["surroundings"])
             self.reporter.glass = zygote.load(settings["mirror"])._glass
         pytest.hookimpl(hookwrapper=True)(Reporter.pytest_load_initial_conftests)
         for name in [*settings["plugins"], *(["coverage"] if settings["coverage"] else [])]:

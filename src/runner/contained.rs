@@ -15,6 +15,10 @@ use crate::sandbox::{Blueprint, Lease, Limits};
 const SYSTEM: [&str; 8] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/localtime"];
 
+/// The files of this package that a worker may need.
+const PACKAGE: [&str; 6] =
+    ["_zygote.py", "_values.py", "_wire.py", "_mirror.py", "_surroundings.py", "_program.py"];
+
 const LEVELS: [&str; 3] = ["weak", "partial", "full"];
 
 /// How candidates are held, whatever is done with them.
@@ -137,6 +141,7 @@ impl Contained {
             "values": own("_values.py"),
             "wire": own("_wire.py"),
             "mirror": own("_mirror.py"),
+            "surroundings": own("_surroundings.py"),
             "preload": self.preload,
             "seed": self.seed,
         });
@@ -150,7 +155,7 @@ impl Contained {
             told.to_string(),
         ];
         let system = SYSTEM.iter().map(PathBuf::from);
-        let package = ["_zygote.py", "_values.py", "_wire.py", "_mirror.py", file].map(own);
+        let package = PACKAGE.into_iter().chain([file]).map(own);
         // What the caller puts on the path of modules is to be read.
         let given = self.env.iter().filter(|(name, _)| name == "PYTHONPATH");
         let given =
