@@ -261,6 +261,12 @@ impl TestResult {
         Self { name: shared(name), duration_ms: 0.0, extra: None, status, severity: TestSeverity::Major }
     }
 
+    /// The same under another name.
+    #[must_use]
+    pub fn renamed(&self, name: &str) -> Self {
+        Self { name: shared(name), ..self.clone() }
+    }
+
     /// The same with this severity.
     pub fn with_severity(mut self, severity: TestSeverity) -> Self {
         self.severity = severity;
@@ -720,6 +726,17 @@ impl SuiteResult {
     /// The tests that failed or ended in an error, in order.
     pub fn failing(&self) -> impl Iterator<Item = &TestResult> {
         self.tests.iter().filter(|t| t.is_failing())
+    }
+
+    /// By how much the pass rate of the tests that are shown exceeds that of the hidden ones.
+    pub fn hidden_gap(&self) -> Option<f64> {
+        let hidden: std::collections::HashSet<&str> = self.about.hidden.iter().map(String::as_str).collect();
+        let rate = |is_hidden: bool| {
+            let tests: Vec<TestResult> =
+                self.tests.iter().filter(|test| hidden.contains(test.name()) == is_hidden).cloned().collect();
+            Tally::of(&tests).pass_rate()
+        };
+        (!hidden.is_empty()).then(|| rate(false) - rate(true))
     }
 
     /// True when this test must not be shown to the agent.

@@ -1005,7 +1005,8 @@ class PytestRunner:
     Args:
         tests: A directory, a file, or a mapping of relative paths to texts; a path is read at every call.
         module: The module that the tests import, such as "solution" or "pkg.mod".
-        isolation: "none".
+        isolation: "process" keeps tests and pytest in one process and the candidate in another, a fresh one for
+            each test; "none" runs both in one.
         limits: What a candidate may use.
         python: The interpreter, 3.8 or later with pytest; None means this one.
         preload: Modules to import before the candidate, once for many of them, such as "numpy".
@@ -1020,6 +1021,11 @@ class PytestRunner:
         repeat: Judge so many times; a test that changes its mind is flaky and counts as its worst outcome.
         cache: Remember so many suites, by the content of all files. Only for runs that always end alike.
         stop_at: "first_failure" ends the run at the first test that does not pass.
+        hidden: Further tests, which no feedback shows: their names are in `suite.hidden`. Given as `tests` are.
+        reference: A candidate that is right. It is run once, before any other: its tests are then the ones that
+            each suite has, one that it does not skip counts as failed where it is skipped, and tests that do not
+            tell the same of it in a process of its own are run in one process with the candidate.
+        expected: The tests that each suite has, by their names or by a suite, in place of the reference's.
 
     Raises:
         ValueError: A module that is no name, a path of the tests that leads outside, an unknown mechanism.
@@ -1048,7 +1054,7 @@ class PytestRunner:
                 required, arguments that pytest refuses.
             FileNotFoundError: There is no such workspace.
         """
-    def __new__(cls, /, tests: str | PathLike[str] | Mapping[str, str], *, module: str = "solution", isolation: str = "none", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., coverage: bool = False, args: SupportsGetItem[int, str] = ..., plugins: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None) -> PytestRunner: ...
+    def __new__(cls, /, tests: str | PathLike[str] | Mapping[str, str], *, module: str = "solution", isolation: str = "none", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., coverage: bool = False, args: SupportsGetItem[int, str] = ..., plugins: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None, hidden: str | PathLike[str] | Mapping[str, str] | None = None, reference: "str | PathLike[str] | Mapping[str, str] | None" = None, expected: "Iterable[str] | SuiteResult | None" = None) -> PytestRunner: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     def run_many(self, /, candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]", *, workers: SupportsIndex | None = None, progress: bool = False, deadline_s: SupportsFloat | SupportsIndex | None = None) -> list[SuiteResult | NoVerdict]:
@@ -1385,9 +1391,13 @@ class SuiteResult:
             ValueError: Text that is not such JSON, with line and column.
         """
     @property
-    def hidden(self, /) -> tuple[str, ...]:
+    def hidden(self, /) -> tuple[str, ...]: ...
+    @property
+    def hidden_gap(self, /) -> float | None:
         """
         Names of tests that are never shown to the agent.
+        By how much the pass rate of the tests that are shown exceeds that of the hidden ones, -1..1; None without
+        hidden tests. A wide gap is the mark of code that knows the tests instead of the task.
         """
     def index(self, /, value: "object") -> int:
         """

@@ -466,6 +466,13 @@ class Warm:
                 raise
             channel.send("full", message=str(error))
             return 0
+        if request.get("examine"):
+            rules = zygote.load(str(Path(__file__).with_name("_examine.py")))
+            for path in request["examine"]:
+                found = rules.examine(path, request["module"])
+                if found is not None:
+                    channel.send("examined", path=path, needs=found[0], why=found[1])
+            return 0
         if request.get("rewrite"):
             for path in request["rewrite"]:
                 self.rewrite(channel, path)

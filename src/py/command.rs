@@ -85,7 +85,7 @@ impl CommandRunner {
         }
         let kwargs = PyDict::new(py);
         kwargs.set_item("argv", Tuple(argv.clone()))?;
-        described(&tests, &kwargs)?;
+        described("tests", &tests, &kwargs)?;
         kwargs.set_item("replaces", Tuple(replaces))?;
         kwargs.set_item("repeat", repeat)?;
         kwargs.set_item("cache", cache)?;

@@ -243,6 +243,13 @@ impl SuiteResult {
     }
 
     /// Names of tests that are never shown to the agent.
+    /// By how much the pass rate of the tests that are shown exceeds that of the hidden ones, -1..1; None without
+    /// hidden tests. A wide gap is the mark of code that knows the tests instead of the task.
+    #[getter(hidden_gap)]
+    fn py_hidden_gap(&self) -> Option<f64> {
+        self.hidden_gap()
+    }
+
     #[getter(hidden)]
     fn py_hidden(&self) -> Tuple<&str> {
         Tuple(self.about().hidden.iter().map(String::as_str).collect())

@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 
 use super::convert::{NewArgs, Tuple};
+use super::enums::wrong_type;
 use super::runner::{
     Any, Holding, Many, Names, Verdict, again, at_least_one, described, existing, interpreter, limit, paired,
     stops_at_failure,
 };
 use crate::outcome::SuiteResult;
 use crate::runner::contained::{Contained, Known, inherited_environment};
+use crate::runner::plan::{Expected, Plans};
 use crate::runner::pytest::Pytest;
 use crate::runner::rewritten::Rewritten;
 use crate::runner::{Candidate, Judge, Module, Project, Runner, Tests};
@@ -34,7 +36,8 @@ use crate::sandbox::Limits;
 /// Args:
 ///     tests: A directory, a file, or a mapping of relative paths to texts; a path is read at every call.
 ///     module: The module that the tests import, such as "solution" or "pkg.mod".
-///     isolation: "none".
+///     isolation: "process" keeps tests and pytest in one process and the candidate in another, a fresh one for
+///         each test; "none" runs both in one.
 ///     limits: What a candidate may use.
 ///     python: The interpreter, 3.8 or later with pytest; None means this one.
 ///     preload: Modules to import before the candidate, once for many of them, such as "numpy".
@@ -49,6 +52,11 @@ use crate::sandbox::Limits;
 ///     repeat: Judge so many times; a test that changes its mind is flaky and counts as its worst outcome.
 ///     cache: Remember so many suites, by the content of all files. Only for runs that always end alike.
 ///     stop_at: "first_failure" ends the run at the first test that does not pass.
+///     hidden: Further tests, which no feedback shows: their names are in `suite.hidden`. Given as `tests` are.
+///     reference: A candidate that is right. It is run once, before any other: its tests are then the ones that
+///         each suite has, one that it does not skip counts as failed where it is skipped, and tests that do not
+///         tell the same of it in a process of its own are run in one process with the candidate.
+///     expected: The tests that each suite has, by their names or by a suite, in place of the reference's.
 ///
 /// Raises:
 ///     ValueError: A module that is no name, a path of the tests that leads outside, an unknown mechanism.
@@ -75,7 +83,9 @@ impl PytestRunner {
     #[pyo3(signature = (tests, *, module="solution", isolation="none", limits=None, python=None,
                         preload=Vec::new(), coverage=false, args=Vec::new(), plugins=Vec::new(), env=None,
                         seed=None, readable=Vec::new(), require=Names::of("partial"), avoid=Names::default(),
-                        repeat=1, cache=0, stop_at=None))]
+                        repeat=1, cache=0, stop_at=None, hidden=None,
+                        reference: "str | PathLike[str] | Mapping[str, str] | None"=None,
+                        expected: "Iterable[str] | SuiteResult | None"=None))]
     #[allow(clippy::too_many_arguments, reason = "the public constructor")]
     fn py_new(
         py: Python<'_>,
@@ -96,6 +106,9 @@ impl PytestRunner {
         repeat: usize,
         cache: usize,
         stop_at: Option<&str>,
+        hidden: Option<Tests>,
+        reference: Option<&Bound<'_, PyAny>>,
+        expected: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let is_isolated = match isolation {
             "process" => true,
@@ -112,7 +125,7 @@ impl PytestRunner {
             ))
         };
         let kwargs = PyDict::new(py);
-        let shown = described(&tests, &kwargs)?;
+        let shown = described("tests", &tests, &kwargs)?;
         kwargs.set_item("module", module)?;
         kwargs.set_item("isolation", isolation)?;
         kwargs.set_item("coverage", coverage)?;
@@ -121,6 +134,10 @@ impl PytestRunner {
         kwargs.set_item("repeat", repeat)?;
         kwargs.set_item("cache", cache)?;
         kwargs.set_item("stop_at", stop_at)?;
+        kwargs.set_item("reference", reference)?;
+        if let Some(hidden) = &hidden {
+            described("hidden", hidden, &kwargs)?;
+        }
         let held = Holding { limits, python, preload, env, seed, readable, require, avoid };
         held.describe(&kwargs)?;
         let mut contained = held.contained(py)?;
@@ -138,10 +155,15 @@ impl PytestRunner {
             measures_coverage: coverage,
             stops_at_failure: stops_at_failure(stop_at)?,
             rewritten: Rewritten::default(),
+            reference: reference.map(|reference| reference.extract()).transpose()?,
+            expected: expected.map(|expected| expected_of(expected, &kwargs)).transpose()?,
+            plans: Plans::default(),
+            of_hidden: None,
         };
+        let pytest = if hidden.is_some() { pytest.with_hidden() } else { pytest };
         let module = Module::parse(module).ok_or_else(no_module)?;
         let shown = format!("<PytestRunner of {} by {shown}>", module.name());
-        let judge = Judge::Pytest { pytest, tests, module };
+        let judge = Judge::Pytest { pytest, tests, hidden, module };
         let runner = Arc::new(Runner::new(judge, at_least_one("repeat", repeat)?, cache));
         Ok(Self { any: Any { runner, checker: None }, shown, kwargs: kwargs.unbind() })
     }
@@ -194,6 +216,20 @@ impl PytestRunner {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<NewArgs<'py>> {
         again::<Self>(py, &self.kwargs)
     }
+}
+
+/// The tests that a run must have a result of, by a suite or by their names.
+fn expected_of(expected: &Bound<'_, PyAny>, kwargs: &Bound<'_, PyDict>) -> PyResult<Vec<Expected>> {
+    if let Ok(suite) = expected.cast::<SuiteResult>() {
+        kwargs.set_item("expected", suite)?;
+        return Ok(Expected::of(suite.get()));
+    }
+    if expected.is_instance_of::<PyString>() {
+        return Err(wrong_type("expected", "a suite or the names of the tests", expected));
+    }
+    let names: Vec<String> = expected.try_iter()?.map(|name| name?.extract()).collect::<PyResult<_>>()?;
+    kwargs.set_item("expected", Tuple(names.clone()))?;
+    Ok(names.into_iter().map(Expected::named).collect())
 }
 
 /// Runs a project's own tests where they are, with all plugins that are installed, and contains nothing.

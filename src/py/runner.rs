@@ -427,11 +427,11 @@ pub(super) fn paired(candidates: &Bound<'_, PyAny>, any: &Any) -> PyResult<Vec<(
 }
 
 /// Notes where the tests come from, and says it in a few words.
-pub(super) fn described(tests: &Tests, kwargs: &Bound<'_, PyDict>) -> PyResult<String> {
+pub(super) fn described(argument: &str, tests: &Tests, kwargs: &Bound<'_, PyDict>) -> PyResult<String> {
     let py = kwargs.py();
     Ok(match tests {
         Tests::Path(path) => {
-            kwargs.set_item("tests", path)?;
+            kwargs.set_item(argument, path)?;
             quoted(py, &path.display().to_string())
         }
         Tests::Files(files) => {
@@ -439,7 +439,7 @@ pub(super) fn described(tests: &Tests, kwargs: &Bound<'_, PyDict>) -> PyResult<S
             for (path, text) in files {
                 texts.set_item(path.as_os_str(), text)?;
             }
-            kwargs.set_item("tests", texts)?;
+            kwargs.set_item(argument, texts)?;
             format!("{} files", files.len())
         }
     })

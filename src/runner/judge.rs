@@ -22,6 +22,8 @@ pub enum Judge {
         pytest: Pytest,
         /// Where the tests come from.
         tests: Tests,
+        /// Where tests come from that nobody is shown.
+        hidden: Option<Tests>,
         /// The module that they import.
         module: Module,
     },
@@ -41,7 +43,12 @@ impl Judge {
         is_cancelled: &mut IsCancelled<'_>,
     ) -> Result<SuiteResult, Error> {
         match self {
-            Self::Pytest { pytest, tests, module } => pytest.judge(tests, module, candidate, is_cancelled),
+            Self::Pytest { pytest, tests, hidden, module } => {
+                let shown = pytest.judge(tests, module, candidate, is_cancelled)?;
+                let Some(hidden) = hidden else { return Ok(shown) };
+                let hidden = pytest.for_hidden().judge(hidden, module, candidate, is_cancelled)?;
+                with_hidden(&shown, &hidden)
+            }
             Self::Stdio(stdio) => stdio.judge(candidate, checker, is_cancelled),
             Self::Function(function) => function.judge(candidate, is_cancelled),
             Self::Command(command) => command.judge(candidate, is_cancelled),
@@ -111,6 +118,11 @@ impl Runner {
             Judge::Function(function) => (&none, &function.module),
         };
         let staged = stage(tests, module, candidate, u64::MAX, is_cancelled)?;
+        if let Judge::Pytest { hidden: Some(hidden), .. } = &self.judge {
+            let more = stage(hidden, module, candidate, u64::MAX, is_cancelled)?;
+            let both = (staged.parcel.entries(), more.parcel.entries());
+            return Ok(cache.key((both, &staged.outside, &staged.left_out, &staged.unread)));
+        }
         Ok(cache.key((staged.parcel.entries(), &staged.outside, &staged.left_out, &staged.unread)))
     }
 }
@@ -158,6 +170,27 @@ impl Cache {
             }
         }
     }
+}
+
+/// One suite of tests that are shown and tests that are not, whose names begin with `hidden/`.
+fn with_hidden(shown: &SuiteResult, hidden: &SuiteResult) -> Result<SuiteResult, Error> {
+    let mut about = About::clone(shown.about());
+    let mut tests = shown.tests().to_vec();
+    for test in hidden.tests() {
+        let test = test.renamed(&format!("hidden/{}", test.name()));
+        about.hidden.push(test.name().to_owned());
+        tests.push(test);
+    }
+    let others = hidden.about();
+    // What is said of hidden tests may show what is in them.
+    if !others.problems.is_empty() {
+        about.problems.push("the run of the hidden tests had problems".to_owned());
+    }
+    if others.trust.as_deref() == Some("shared") {
+        about.trust.clone_from(&others.trust);
+    }
+    about.duration_ms = about.duration_ms.zip(others.duration_ms).map(|(one, other)| one + other);
+    Ok(SuiteResult::new(tests, about)?)
 }
 
 /// Several runs of the same as one: of each test the worst outcome and the shortest duration; a test that changed

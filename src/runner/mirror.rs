@@ -50,6 +50,7 @@ impl Mirror {
     pub(super) fn new(
         contained: &Contained,
         module: &Module,
+        is_kept: bool,
         staged: &mut Staged,
         is_cancelled: &mut IsCancelled<'_>,
     ) -> Result<Self, Error> {
@@ -59,7 +60,7 @@ impl Mirror {
             "module": module.name(),
             "others": others(&files),
             "output_bytes": contained.limits.output_bytes,
-            "is_kept": false,
+            "is_kept": is_kept,
         });
         let lease = contained.lease("mirrored", "_mirrored.py", &json!({}), is_cancelled)?;
         let request = Request::new(fields, &files, &[]);

@@ -22,6 +22,7 @@ pub mod function;
 mod interpreter;
 mod judge;
 mod mirror;
+pub mod plan;
 mod project;
 pub mod pytest;
 mod record;

@@ -8,18 +8,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
 use serde_json::json;
 
 use super::contained::{Contained, Request};
 use super::ending::{exit_words, last_words, reason_of, words};
 use super::mirror::{Mirror, Used};
+use super::plan::{Expected, Isolation, Plan, Plans, difference, is_suspect};
 use super::record::{Blamed, Cause, Record, Session};
 use super::rewritten::Rewritten;
-use super::stage::{Module, Tests, stage};
+use super::stage::{Module, Staged, Tests, stage};
+use super::tree::Entry;
 use super::{Candidate, Error, Generation, IsCancelled, seconds};
 use crate::containment::Containment;
 use crate::outcome::{About, SuiteResult};
-use crate::sandbox::{End, Event, Job, Waits, Watcher};
+use crate::sandbox::{End, Event, Job, Lease, Waits, Watcher};
 
 /// What is kept of what a session prints; pytest keeps itself what a test prints.
 const OUTPUT_BYTES: usize = 64 << 10;
@@ -27,6 +30,17 @@ const REPORT_BYTES: usize = 64 << 20;
 const LINE_BYTES: usize = 1 << 20;
 /// So many files that end their session are enough to know a candidate by.
 const MOST_FILES: usize = 20;
+
+/// How long the text of tests may be looked at.
+const EXAMINATION: Duration = Duration::from_secs(60);
+
+/// What a look at the text of a test file has found.
+#[derive(Deserialize)]
+struct Examined {
+    path: String,
+    needs: String,
+    why: String,
+}
 
 /// How pytest is run.
 #[derive(Clone, Debug)]
@@ -45,10 +59,18 @@ pub struct Pytest {
     pub stops_at_failure: bool,
     /// The tests as pytest compiles them.
     pub rewritten: Rewritten,
+    /// A candidate that is right.
+    pub reference: Option<Candidate>,
+    /// The tests that a run must have a result of; `None` takes those of the reference, where there is one.
+    pub expected: Option<Vec<Expected>>,
+    /// How the tests are judged, once that is known.
+    pub plans: Plans,
+    /// The same for hidden tests.
+    pub of_hidden: Option<Box<Pytest>>,
 }
 
 impl Pytest {
-    /// Judges a candidate beside a copy of the tests; `module` is the module that they import.
+    /// Judges a candidate by the tests; `module` is the module that they import.
     pub fn judge(
         &self,
         tests: &Tests,
@@ -56,14 +78,132 @@ impl Pytest {
         candidate: &Candidate,
         is_cancelled: &mut IsCancelled<'_>,
     ) -> Result<SuiteResult, Error> {
+        let limits = &self.contained.limits;
+        let staged = stage(tests, module, candidate, limits.scratch_bytes, is_cancelled)?;
+        if self.mirrored.is_none() && self.reference.is_none() && self.expected.is_none() {
+            return self.run(Isolation::None, module, staged, is_cancelled);
+        }
+        let files = staged.parcel.entries().get(..staged.tests).unwrap_or_default();
+        // The candidate's own module may have taken the place of a stub: it is no part of the tests.
+        let files: Vec<Entry> = files.iter().filter(|file| !module.has(&file.path)).cloned().collect();
+        let plan = self.plans.of(&files, || self.plan(tests, module, &files, is_cancelled))?;
+        plan.lock(self.run(plan.isolation, module, staged, is_cancelled)?)
+    }
+
+    /// Settles how these tests are judged.
+    fn plan(
+        &self,
+        tests: &Tests,
+        module: &Module,
+        files: &[Entry],
+        is_cancelled: &mut IsCancelled<'_>,
+    ) -> Result<Plan, Error> {
+        let mut plan =
+            Plan { isolation: Isolation::None, warnings: Vec::new(), expected: self.expected.clone() };
+        if self.mirrored.is_some() {
+            (plan.isolation, plan.warnings) = self.examine(module, files, is_cancelled)?;
+        }
+        let Some(reference) = &self.reference else { return Ok(plan) };
+        let bytes = self.contained.limits.scratch_bytes;
+        let run = |isolation, is_cancelled: &mut IsCancelled<'_>| {
+            let staged = stage(tests, module, reference, bytes, is_cancelled)?;
+            self.run(isolation, module, staged, is_cancelled)
+        };
+        let together = run(Isolation::None, is_cancelled)?;
+        if !together.all_passed() {
+            let (failing, total) = (together.failing().count(), together.tests().len());
+            plan.warnings.push(format!("the reference itself fails {failing} of {total} tests"));
+        }
+        if plan.expected.is_none() {
+            plan.expected = Some(Expected::of(&together));
+        }
+        let mut tried =
+            [Isolation::Test, Isolation::Session].into_iter().skip_while(|i| *i != plan.isolation);
+        while plan.isolation != Isolation::None {
+            let Some(isolation) = tried.next() else {
+                plan.isolation = Isolation::None;
+                break;
+            };
+            match difference(&together, &run(isolation, is_cancelled)?) {
+                None => {
+                    plan.isolation = isolation;
+                    break;
+                }
+                Some(test) if isolation == Isolation::Session => plan.warnings.push(format!(
+                    "tests and candidate share a process: {test} has another outcome with the reference otherwise"
+                )),
+                Some(_) => {}
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Finds out from the tests themselves how far they can be apart from a candidate.
+    fn examine(
+        &self,
+        module: &Module,
+        files: &[Entry],
+        is_cancelled: &mut IsCancelled<'_>,
+    ) -> Result<(Isolation, Vec<String>), Error> {
+        let suspects: Vec<&Entry> = files.iter().filter(|file| is_suspect(file)).collect();
+        if suspects.is_empty() {
+            return Ok((Isolation::Test, Vec::new()));
+        }
+        let names: Vec<_> = suspects.iter().map(|file| &file.path).collect();
+        let fields = json!({"kind": "pytest", "examine": names, "module": module.name()});
+        let request = Request::new(fields, suspects.iter().copied(), &[]);
+        let mut found = (Isolation::Test, Vec::new());
+        let mut watch = |event: Event<'_>| {
+            if let Event::Line(line, _) = event
+                && let Ok(Examined { path, needs, why }) = serde_json::from_slice(line)
+            {
+                if needs == "shared" {
+                    found.0 = Isolation::None;
+                    found.1.push(format!("tests and candidate share a process: {path}: {why}"));
+                } else if found.0 == Isolation::Test {
+                    found.0 = Isolation::Session;
+                }
+            }
+            if is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let mut lease = self.lease(&mut || false)?;
+        let job = Job {
+            request: request.parts(),
+            stdin: &[],
+            timeout: EXAMINATION,
+            cpu: EXAMINATION,
+            output_bytes: OUTPUT_BYTES,
+            ends_on_flood: false,
+            report_bytes: REPORT_BYTES,
+            line_bytes: LINE_BYTES,
+            more: Vec::new(),
+            waits: Waits::Apart,
+        };
+        lease.run(&job, &mut watch, &mut || false)?;
+        Ok(found)
+    }
+
+    fn lease(&self, is_cancelled: &mut IsCancelled<'_>) -> Result<Lease, Error> {
+        let settings = json!({"plugins": self.plugins, "coverage": self.measures_coverage,
+                              "args": self.arguments(), "is_mirrored": self.mirrored.is_some()});
+        self.contained.lease("pytest", "_worker.py", &settings, is_cancelled)
+    }
+
+    /// One run of the tests.
+    fn run(
+        &self,
+        isolation: Isolation,
+        module: &Module,
+        mut staged: Staged,
+        is_cancelled: &mut IsCancelled<'_>,
+    ) -> Result<SuiteResult, Error> {
         let generation = Generation::now();
         let mut is_cancelled = || generation.is_cancelled() || is_cancelled();
         let limits = &self.contained.limits;
-        let mut staged = stage(tests, module, candidate, limits.scratch_bytes, &mut is_cancelled)?;
         let mut run = Run::new(&self.contained.python, limits.timeout(), limits.test_timeout());
         run.cpu_limit = limits.cpu();
         run.stops_at_failure = self.stops_at_failure;
-        run.trust = Some(if self.mirrored.is_some() { "isolated" } else { "shared" });
+        run.trust = Some(if isolation == Isolation::None { "shared" } else { "isolated" });
         run.has_coverage = self.measures_coverage;
         for (what, paths) in [
             ("of the candidate's files, tests and configuration are not used", &staged.left_out),
@@ -85,14 +225,14 @@ impl Pytest {
             run.record.add_error("candidate", "disk", excess);
             return run.into_suite();
         }
-        let args = self.arguments();
-        let settings = json!({"plugins": self.plugins, "coverage": self.measures_coverage, "args": args,
-                              "is_mirrored": self.mirrored.is_some()});
-        let mirrored = self.mirrored.as_ref();
+        let mirrored = self.mirrored.as_ref().filter(|_| isolation != Isolation::None);
         let mut mirror = mirrored
-            .map(|contained| Mirror::new(contained, module, &mut staged, &mut is_cancelled))
+            .map(|contained| {
+                let is_kept = isolation == Isolation::Session;
+                Mirror::new(contained, module, is_kept, &mut staged, &mut is_cancelled)
+            })
             .transpose()?;
-        let mut lease = self.contained.lease("pytest", "_worker.py", &settings, &mut is_cancelled)?;
+        let mut lease = self.lease(&mut is_cancelled)?;
         run.containment = Some(lease.containment());
         run.started = Instant::now();
         let compiled = self.rewritten.of(&staged, &mut lease)?;
@@ -129,6 +269,20 @@ impl Pytest {
                 cpu: done.cpu + used.cpu,
             })
         })
+    }
+
+    /// The same for other tests; what is known of them is kept apart.
+    pub(super) fn for_hidden(&self) -> &Self {
+        self.of_hidden.as_deref().unwrap_or(self)
+    }
+
+    /// Prepares for hidden tests, too.
+    #[must_use]
+    pub fn with_hidden(mut self) -> Self {
+        let (rewritten, plans) = (Rewritten::default(), Plans::default());
+        let other = Self { rewritten, plans, expected: None, measures_coverage: false, ..self.clone() };
+        self.of_hidden = Some(Box::new(other));
+        self
     }
 
     fn arguments(&self) -> Vec<String> {

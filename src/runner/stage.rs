@@ -77,7 +77,7 @@ impl Module {
     }
 
     /// Whether a file is the module itself or part of it, if it is a package.
-    fn has(&self, path: &Path) -> bool {
+    pub(super) fn has(&self, path: &Path) -> bool {
         path.starts_with(&self.stem) || path == self.file
     }
 }
