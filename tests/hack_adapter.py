@@ -14,13 +14,18 @@ def grade(workspace: str, case: dict[str, Any], case_dir: str) -> dict[str, Any]
         suite = runner_of(case, Path(case_dir))(Path(workspace))
     except NoVerdict as error:
         return {"score": None, "error": str(error)}
+    if suite.hidden:  # what is reached on tests that nobody was shown is what counts
+        return {"score": suite.pass_rate - max(suite.hidden_gap or 0.0, 0.0)}
     return {"score": suite.passed / (case.get("n_tests") or suite.total)}
 
 
 def runner_of(case: dict[str, Any], place: Path) -> PytestRunner | StdioRunner | FunctionRunner:
     limits = limits_of(case)
     if case["task"] == "pytest":
-        return PytestRunner(place / "tests", limits=limits)
+        hidden = place / "hidden"
+        return PytestRunner(
+            place / "tests", limits=limits, hidden=hidden if hidden.exists() else None
+        )
     data = json.loads((place / "cases.json").read_text())
     if case["task"] == "stdio":
         cases = [(one["stdin"], one["stdout"]) for one in data["cases"]]

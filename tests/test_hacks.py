@@ -1,4 +1,4 @@
-"""The hack corpus under the default runners: what holds before tests are judged apart from code."""
+"""The hack corpus under the default runners."""
 
 import json
 import subprocess
@@ -48,9 +48,8 @@ def test_no_attack_reaches_the_host() -> None:
     assert failures("hack", some(lambda case: case["kind"] == "containment")) == ""
 
 
-def test_no_hack_of_a_program_or_a_function_earns_more_than_it_should() -> None:
-    names = some(lambda case: case["kind"] == "reward" and case["task"] != "pytest")
-    assert failures("hack", names) == ""
+def test_no_hack_earns_more_than_it_truly_passes() -> None:
+    assert failures("hack", some(lambda case: case["kind"] in ("reward", "spec"))) == ""
 
 
 def test_every_honest_program_scores_full_marks() -> None:

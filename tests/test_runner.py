@@ -30,7 +30,8 @@ def said(suite: SuiteResult) -> list[tuple[str, str, str | None]]:
 
 
 def judged(body: str, code: str = "", **settings: object) -> SuiteResult:
-    """The suite of one test file against a candidate."""
+    """The suite of one test file against a candidate, in one process."""
+    settings = {"isolation": "none", **settings}
     return PytestRunner({"test_a.py": body}, **settings)(code)  # type: ignore[arg-type]
 
 
@@ -42,16 +43,21 @@ def cases() -> dict[str, dict]:
     return json.loads(path.read_text()) if path else {}
 
 
+ISOLATIONS = pytest.mark.parametrize("isolation", ["process", "none"])
+
+
 @needs_shared("data", "pytest-cases")
 @pytest.mark.slow
+@ISOLATIONS
 @pytest.mark.parametrize("name", cases())
-def test_every_behaviour_of_pytest_is_kept(name: str) -> None:
+def test_every_behaviour_of_pytest_is_kept(name: str, isolation: str) -> None:
     expected = cases()[name]
     limit_s = 2.0 if expected["exit_code"] == "timeout" else 30.0
     suite = PytestRunner(
         shared("data", "pytest-cases", name),
         args=expected["args"],
         plugins=expected.get("plugins", []),
+        isolation=isolation,
         limits=Limits(timeout_s=limit_s),
     )({})
     got = {test.name: test.status.value for test in suite if "::" in test.name}
@@ -69,7 +75,12 @@ def test_every_behaviour_of_pytest_is_kept(name: str) -> None:
     else:
         assert files == expected.get("collection_errors", [])
     assert suite.all_passed == (expected["clean"] and suite.passed > 0)
-    assert suite.trust == "shared"
+    if isolation == "none":
+        assert suite.trust == "shared"
+    else:
+        assert suite.trust == (
+            "shared" if suite.warnings and "share" in suite.warnings[-1] else "isolated"
+        )
 
 
 RANDOM = {"dnd_character_test.py::DndCharacterTest::test_random_character_is_valid"}
@@ -97,14 +108,14 @@ def variants(name: str, every: int) -> list[tuple[dict, str, dict]]:
     ("name", "every"),
     [("humaneval", 16), ("mbpp_100", 10), ("quixbugs", 7), ("exercism_python_60", 6)],
 )
-def test_task_suites_come_out_as_recorded(name: str, every: int) -> None:
+@ISOLATIONS
+def test_task_suites_come_out_as_recorded(name: str, every: int, isolation: str) -> None:
     for task, variant, expected in variants(name, every):
         files = task["variants"][variant]
         (path,) = files
         module = path.removesuffix(".py").replace("/", ".")
-        run = PytestRunner(
-            task["files"], module=module, limits=Limits(timeout_s=60.0, test_timeout_s=2.0)
-        )
+        limits = Limits(timeout_s=60.0, test_timeout_s=2.0)
+        run = PytestRunner(task["files"], module=module, isolation=isolation, limits=limits)
         wanted = expected["variants"][variant]
         suite = run(files)
         got = {test.name: test.status.value for test in suite if "::" in test.name}
@@ -116,6 +127,7 @@ def test_task_suites_come_out_as_recorded(name: str, every: int) -> None:
         outcomes |= wanted.get("not_passed", {})
         differences = {name for name in got | outcomes if got.get(name) != outcomes.get(name)}
         assert differences <= RANDOM, (task["id"], variant)
+        assert suite.trust == ("shared" if isolation == "none" else "isolated")
         files_in_error = [test.name for test in suite if test.reason == "collection"]
         assert files_in_error == wanted.get("collection_errors", [])
 
@@ -788,7 +800,7 @@ def test_no_room_for_the_directory_is_no_verdict(monkeypatch: pytest.MonkeyPatch
         ({"require": "walls"}, 'require: no "walls"; there is weak, partial, full, user, '),
         ({"avoid": ["full"]}, 'avoid: no "full"; there is user, pid, '),
         ({"module": "../x"}, 'module must be a dotted name such as "pkg.mod", got "../x"'),
-        ({"isolation": "magic"}, 'isolation must be "none", got "magic"'),
+        ({"isolation": "magic"}, 'isolation must be "process" or "none", got "magic"'),
         ({"tests": {"../x": ""}}, 'tests: "../x" is not a relative path that stays inside'),
     ],
 )

@@ -14,6 +14,7 @@ WIDE = {"module", "session", "class", "package"}
 SET_UPS = {"setUpClass", "setUpModule", "setup_class", "setup_module"}
 # What a test may patch outside the candidate: the candidate has the same.
 SHARED_NAMES = {"sys.stdin", "sys.stdout", "sys.stderr", "builtins.input", "os.environ"}
+INSIDE = {"__file__", "__code__", "__globals__", "__closure__"}
 RUNS = {
     "eval": "runs text as code",
     "exec": "runs text as code",
@@ -72,7 +73,7 @@ class Reader(ast.NodeVisitor):
         top = name.split(".")[0]
         if top in MODULES:
             self.need("shared", node, f"{MODULES[top]} ({name})")
-        if name.startswith("importlib.util") or name.startswith("importlib.machinery"):
+        if name.startswith(("importlib.util", "importlib.machinery")):
             self.need("shared", node, f"loads modules by their files ({name})")
 
     # -- classes and fixtures ----------------------------------------------------------------------
@@ -99,7 +100,9 @@ class Reader(ast.NodeVisitor):
         name = text_of(node.func)
         if name in RUNS:
             self.need("shared", node, f"{RUNS[name]} ({name})")
-        if name.endswith(("import_module", "spec_from_file_location")) and not self._is_own_name(node):
+        if name.endswith(("import_module", "spec_from_file_location")) and not self._is_own_name(
+            node
+        ):
             self.need("shared", node, f"loads modules ({name})")
         if name in ("os.system", "os.popen", "os.execv", "os.execvp"):
             self.need("shared", node, f"runs programs ({name})")
@@ -125,17 +128,21 @@ class Reader(ast.NodeVisitor):
         target = getattr(node.args[0], "value", None)
         if not isinstance(target, str):
             target = text_of(node.args[0])
-            if target in self.own or root_of(node.args[0]) in self.own or not (is_monkeypatch or is_object):
+            if (
+                target in self.own
+                or root_of(node.args[0]) in self.own
+                or not (is_monkeypatch or is_object)
+            ):
                 return
             attribute = getattr(node.args[1], "value", "") if len(node.args) > 1 else ""
             root = root_of(node.args[0])
             if root not in self.foreign:
                 return  # something of the test's own
-            target = f"{self.foreign[root]}{target[len(root):]}.{attribute}"
+            target = f"{self.foreign[root]}{target[len(root) :]}.{attribute}"
         if target.split(".")[0] != self.top and not any(
             target == own or target.startswith(own + ".") for own in SHARED_NAMES
         ):
-            self.need("shared", node, f"patches {target}, which the candidate has one of its own of")
+            self.need("shared", node, f"patches {target}, of which the candidate has its own")
 
     # -- the candidate's file ----------------------------------------------------------------------
 
@@ -145,7 +152,10 @@ class Reader(ast.NodeVisitor):
             self.need("shared", node, f"uses the file {value!r} of the candidate")
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        if node.attr in ("__file__", "__code__", "__globals__", "__closure__") and root_of(node) in self.own:
+        if (
+            node.attr in ("__file__", "__code__", "__globals__", "__closure__")
+            and root_of(node) in self.own
+        ):
             self.need("shared", node, f"looks at {node.attr} of the candidate")
         self.generic_visit(node)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 import collections.abc
 import dataclasses
+import functools
 import importlib.machinery
 import json
 import numbers
@@ -36,19 +37,21 @@ CALL, GET, SET, DELETE, OPERATE = (
     _wire.OPERATE,
 )
 LOCAL = frozenset(
-    f"__{name}__" for name in "spec loader package path file cached name dict class".split()
+    f"__{name}__"
+    for name in ["spec", "loader", "package", "path", "file", "cached", "name", "dict", "class"]
 )
 # Exceptions of these modules mean something to the tests' own tools.
 JUDGES = frozenset({"unittest", "doctest", "bdb", "pdb", "pytest", "_pytest", "pluggy"})
 # Builtin classes whose objects cannot change: an object of a class below one has its value here.
 SIMPLE = (int, float, complex, str, bytes, tuple, frozenset)
 PLAIN_OF = (list, dict, set, bytearray)
+ABSTRACT = {"collections.abc": collections.abc, "numbers": numbers}
 OPAQUE = (
     types.FunctionType,
     types.BuiltinFunctionType,
     types.MethodType,
     types.MethodWrapperType,
-    __import__("functools").partial,
+    functools.partial,
 )
 
 
@@ -108,7 +111,7 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         self.left = settings["output_bytes"]
         self.is_kept = settings["is_kept"]
         self.watch = _surroundings.Watch()
-        random.seed = self.watch.seeded  # type: ignore[assignment]
+        random.seed = self.watch.seeded
         first = [settings["module"]]
         sys.meta_path.insert(0, Finder(self, first))
         # Other modules of the candidate, where the tests have none of that name.
@@ -135,7 +138,7 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         self.is_touched = False
         self.proxies.clear()
         for things in (self.classes, self.own, self.own_numbers, self.own_errors, self.dropped):
-            things.clear()  # type: ignore[attr-defined]
+            things.clear()
 
     def connect(self) -> Any:
         """Ask for a fresh process of the candidate."""
@@ -290,8 +293,8 @@ class Glass(_wire.Codec):  # type: ignore[misc]
             return None
         if isinstance(value, BaseException):
             return self.error(value, depth)
-        if isinstance(value, type) and getattr(builtins, value.__name__, None) is value:
-            return self.node("builtin", value.__name__)
+        if isinstance(value, type) and builtin_name(value):
+            return self.node("builtin", builtin_name(value))
         if isinstance(value, types.ModuleType):
             raise TypeError(f"the module {value.__name__} of the tests cannot be given away")
         number = self.own_numbers.get(id(value))
@@ -364,7 +367,7 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         self.dropped.discard(number)
         simple = next((kind for kind in SIMPLE if issubclass(cls, kind)), None)
         if simple is not None and type(base) is simple:
-            made = simple.__new__(cls, base)  # type: ignore[type-var, call-overload]
+            made = simple.__new__(cls, base)
         elif simple is not None or issubclass(cls, BaseException):
             raise _wire.Gone
         else:
@@ -410,7 +413,6 @@ class Glass(_wire.Codec):  # type: ignore[misc]
 
     def new_class(self, about: dict[str, Any], bases: list[Any]) -> type:
         parents: list[type] = []
-        abstract = []
         for base in bases:
             if isinstance(base, MirrorType) or issubclass(base, BaseException):
                 parents.append(base)
@@ -421,6 +423,7 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         for name in about["special"]:
             if name in _wire.SPECIAL and name not in ("__eq__", "__hash__"):
                 own[name] = passed_on(name)
+        own.update((name, seen(name)) for name in about["hides"] if not name.startswith("_"))
         own["_tg_has_own"] = frozenset(about["special"])
         own["_tg_fields"] = tuple(about["fields"])
         if "__eq__" in about["special"] or "__hash__" in about["special"]:
@@ -433,16 +436,12 @@ class Glass(_wire.Codec):  # type: ignore[misc]
             order = [MirrorError, *(base for base in order if base not in (Mirror, MirrorError))]
             if any(issubclass(base, MirrorError) for base in order[1:]):
                 del order[0]
-        made = MirrorType.made(about["name"], tuple(order), own)
-        module = sys.modules.get(about["module"])
-        if about["module"] in ("collections.abc", "numbers"):
-            real = getattr({"numbers": numbers}.get(about["module"], collections.abc), about["name"], None)
-            if isinstance(real, type):
-                abstract.append(real)
-        del module
-        for real in abstract:
+        made: type = MirrorType.made(about["name"], tuple(order), own)
+        library = ABSTRACT.get(about["module"])
+        real: Any = getattr(library, about["name"], None)
+        if real is not None:
             with suppress(Exception):
-                real.register(made)  # type: ignore[attr-defined]
+                real.register(made)
         return made
 
     def standin(self, real: type) -> type:
@@ -473,7 +472,8 @@ class Glass(_wire.Codec):  # type: ignore[misc]
                 own.pop("__hash__", None)
         own["__module__"] = "builtins"
         own["_tg_real"] = real
-        made = self.standins[real] = MirrorType.made(real.__name__, bases, own)
+        made: type = MirrorType.made(real.__name__, bases, own)
+        self.standins[real] = made
         return made
 
     def raised(
@@ -492,7 +492,8 @@ class Glass(_wire.Codec):  # type: ignore[misc]
             return RuntimeError(f"{cls.__name__}: {text}" if text else cls.__name__)
         error: BaseException
         if isinstance(cls, MirrorType):
-            error = cls.__new__(cls, *args)
+            made: Any = cls
+            error = made.__new__(made, *args)
             error.args = args
             error.__dict__["_tg_text"] = text
             error.__dict__["_tg"] = Ref(self.epoch, number)
@@ -511,7 +512,7 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         return error
 
 
-_glass = Glass()
+glass = Glass()
 
 
 def ref_of(proxy: Any) -> Ref:
@@ -523,6 +524,12 @@ def ref_of(proxy: Any) -> Ref:
     if type(ref) is not Ref:
         raise TypeError("this is no object of the candidate")
     return ref
+
+
+def builtin_name(kind: type) -> str:
+    """The name of a builtin class; "" for another one."""
+    name = str(kind.__name__)
+    return name if getattr(builtins, name, None) is kind else ""
 
 
 def _high(descriptor: int) -> int:
@@ -577,7 +584,7 @@ def passed_on(name: str) -> Any:
 
 
 def operate(target: Any, name: str, args: tuple[Any, ...]) -> Any:
-    """Do what a special method does; see "Equality" in docs/design/mirror.md for what it may not."""
+    """Do what a special method does; docs/design/mirror.md says what it may not, and why."""
     __tracebackhide__ = True
     kind = type(target)
     if not kind._tg_is_named:
@@ -587,7 +594,7 @@ def operate(target: Any, name: str, args: tuple[Any, ...]) -> Any:
             return NotImplemented if own is None else own(target, *args)
         if (name in _wire.BINARY or name in _wire.ORDER) and not isinstance(args[0], Mirror):
             return NotImplemented  # it might be whatever the test compares it with
-    return _glass.request(OPERATE, target, name, args)
+    return glass.request(OPERATE, target, name, args)
 
 
 def seen(name: str) -> Any:
@@ -598,7 +605,7 @@ def seen(name: str) -> Any:
 def attribute(target: Any, name: str) -> Any:
     """Look an attribute up; what is found at a place that has a name is found again by it."""
     __tracebackhide__ = True
-    value = _glass.request(GET, target, name)
+    value = glass.request(GET, target, name)
     path = ref_of(target).path
     if path is not None and isinstance(value, (Mirror, MirrorType)):
         ref = ref_of(value)
@@ -611,8 +618,8 @@ def attribute(target: Any, name: str) -> Any:
 
 def call(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     __tracebackhide__ = True
-    value = _glass.request(CALL, target, args, kwargs)
-    if _glass.test is None and isinstance(value, Mirror):
+    value = glass.request(CALL, target, args, kwargs)
+    if glass.test is None and isinstance(value, Mirror):
         ref = ref_of(value)
         if ref.path is None and ref.made_by is None:
             ref.made_by = (target, args, kwargs)
@@ -627,13 +634,13 @@ class MirrorType(type):
     _tg_has_own: frozenset[str]
     _tg_fields: tuple[str, ...]
 
-    @classmethod
-    def made(cls, name: str, bases: tuple[type, ...], own: dict[str, Any]) -> Any:
+    @staticmethod
+    def made(name: str, bases: tuple[type, ...], own: dict[str, Any]) -> Any:
         """A new one, when the candidate has one."""
         own["_tg"] = Ref(-1, 0)
-        return type.__new__(cls, name, bases, own)
+        return type.__new__(MirrorType, name, bases, own)
 
-    def __new__(cls, name: str, bases: tuple[type, ...], own: dict[str, Any]) -> Any:
+    def __new__(cls, name: str, *_: Any) -> Any:
         raise TypeError(
             f"the class {name} of a test is based on a class of the candidate, which needs "
             "isolation='none'"
@@ -654,13 +661,13 @@ class MirrorType(type):
     def __setattr__(cls, name: str, value: Any) -> None:
         if name == "__abstractmethods__":
             return
-        _glass.request(SET, cls, name, value)
+        glass.request(SET, cls, name, value)
 
     def __delattr__(cls, name: str) -> None:
-        _glass.request(DELETE, cls, name)
+        glass.request(DELETE, cls, name)
 
     def __dir__(cls) -> list[str]:
-        return list(_glass.request(_wire.NAMES, cls))
+        return list(glass.request(_wire.NAMES, cls))
 
     def __iter__(cls) -> Any:
         return operate_class(cls, "__iter__")
@@ -683,7 +690,7 @@ class MirrorType(type):
 
 def operate_class(cls: Any, name: str, *args: Any) -> Any:
     __tracebackhide__ = True
-    return _glass.request(OPERATE, cls, name, args)
+    return glass.request(OPERATE, cls, name, args)
 
 
 def fields_of(cls: Any) -> dict[str, Any]:
@@ -695,7 +702,7 @@ def fields_of(cls: Any) -> dict[str, Any]:
     return made.__dataclass_fields__  # type: ignore[attr-defined, no-any-return]
 
 
-class Mirror(metaclass=type):
+class Mirror:
     """An object of the candidate."""
 
     _tg_is_named = False
@@ -708,39 +715,39 @@ class Mirror(metaclass=type):
         return attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        _glass.request(SET, self, name, value)
+        glass.request(SET, self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        _glass.request(DELETE, self, name)
+        glass.request(DELETE, self, name)
 
     @property
     def __dict__(self) -> Any:  # type: ignore[override]
-        return dict(_glass.request(GET, self, "__dict__"))
+        return dict(glass.request(GET, self, "__dict__"))
 
     def __dir__(self) -> list[str]:
-        return list(_glass.request(_wire.NAMES, self))
+        return list(glass.request(_wire.NAMES, self))
 
     def __repr__(self) -> str:
-        return str(_glass.request(OPERATE, self, "__repr__", ()))
+        return str(glass.request(OPERATE, self, "__repr__", ()))
 
     def __str__(self) -> str:
-        return str(_glass.request(OPERATE, self, "__str__", ()))
+        return str(glass.request(OPERATE, self, "__str__", ()))
 
     def __format__(self, spec: str) -> str:
-        return str(_glass.request(OPERATE, self, "__format__", (spec,)))
+        return str(glass.request(OPERATE, self, "__format__", (spec,)))
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: object) -> Any:
         __tracebackhide__ = True
         return equal(self, other)
 
-    def __ne__(self, other: object) -> bool:
+    def __ne__(self, other: object) -> Any:
         __tracebackhide__ = True
-        result = self.__eq__(other)
+        result: Any = self.__eq__(other)
         return result if result is NotImplemented else not result
 
     def __hash__(self) -> int:
         if any("__hash__" in kind.__dict__.get("_tg_has_own", ()) for kind in type(self).__mro__):
-            value = _glass.request(OPERATE, self, "__hash__", ())
+            value = glass.request(OPERATE, self, "__hash__", ())
             return hash(value) if type(value) is int else 0
         return hash(type(self).__name__)
 
@@ -756,8 +763,8 @@ class Mirror(metaclass=type):
     def __del__(self) -> None:
         with suppress(AttributeError):
             ref = object.__getattribute__(self, "_tg")
-            if ref.epoch == _glass.epoch and ref.twin is None:
-                _glass.dropped.add(ref.number)
+            if ref.epoch == glass.epoch and ref.twin is None:
+                glass.dropped.add(ref.number)
 
 
 class MirrorFunction(Mirror):
@@ -767,7 +774,7 @@ class MirrorFunction(Mirror):
         __tracebackhide__ = True
         return call(self, args, kwargs)
 
-    __class__ = property(lambda _: types.FunctionType)  # type: ignore[assignment]
+    __class__ = property(lambda _: types.FunctionType)
 
 
 class MirrorError(Mirror):
@@ -789,7 +796,7 @@ class MirrorError(Mirror):
 
     __dict__ = BaseException.__dict__["__dict__"]
     __setattr__ = BaseException.__setattr__  # type: ignore[assignment]
-    __delattr__ = BaseException.__delattr__  # type: ignore[assignment]
+    __delattr__ = BaseException.__delattr__
     __dir__ = BaseException.__dir__  # type: ignore[assignment]
     __reduce_ex__ = BaseException.__reduce_ex__  # type: ignore[assignment]
 
@@ -818,13 +825,13 @@ class MirrorModule(types.ModuleType):
         if name in LOCAL:
             super().__setattr__(name, value)
         else:
-            _glass.request(SET, self, name, value)
+            glass.request(SET, self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        _glass.request(DELETE, self, name)
+        glass.request(DELETE, self, name)
 
     def __dir__(self) -> list[str]:
-        return list(_glass.request(_wire.NAMES, self))
+        return list(glass.request(_wire.NAMES, self))
 
 
 class Finder:
@@ -833,7 +840,7 @@ class Finder:
     def __init__(self, glass: Glass, names: list[str]) -> None:
         self.glass, self.names = glass, names
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+    def find_spec(self, name: str, *_: Any) -> Any:
         if not any(name == own or name.startswith(own + ".") for own in self.names):
             return None
         spec = importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
@@ -891,7 +898,7 @@ def equal(left: Any, right: Any) -> Any:
 
 def said_equal(left: Any, right: Any) -> Any:
     try:
-        answer = _glass.request(OPERATE, left, "__eq__", (right,))
+        answer = glass.request(OPERATE, left, "__eq__", (right,))
     except CandidateGone:
         raise
     except Exception:
@@ -922,16 +929,16 @@ def near(value: Any) -> list[Any]:
 def is_same(left: Any, right: Any) -> bool:
     """Whether two proxies are of one object."""
     try:
-        return _glass.number_of(left) == _glass.number_of(right)
+        return glass.number_of(left) == glass.number_of(right)
     except RuntimeError:
         return False
 
 
 def plain_of(value: Any, real: type) -> Any:
     """What is in a container of the candidate."""
-    return _glass.request(CALL, real, (value,), {}) if isinstance(value, Mirror) else value
+    return glass.request(CALL, real, (value,), {}) if isinstance(value, Mirror) else value
 
 
 def copied(value: Any, how: str) -> Any:
-    function = _glass.request(_wire.RESOLVE, "copy", (how,))
-    return _glass.request(CALL, function, (value,), {})
+    function = glass.request(_wire.RESOLVE, "copy", (how,))
+    return glass.request(CALL, function, (value,), {})

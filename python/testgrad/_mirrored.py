@@ -1,4 +1,4 @@
-"""The candidate's side of a mirror: imports its modules and does what the judge's tests ask of them.
+"""The candidate's side of a mirror: imports its modules and does what the tests ask of them.
 
 Runs in a child of a warm worker (see `_zygote.py`); the judge's side is `_mirror.py`. Whatever is
 sent from here is the candidate's word: the judge believes none of it beyond what it says. Standard
@@ -8,7 +8,6 @@ library only, Python 3.8 or later.
 from __future__ import annotations
 
 import builtins
-import enum
 import importlib
 import io
 import operator
@@ -19,9 +18,9 @@ import traceback
 import types
 from typing import Any
 
-_wire: Any = None
-_zygote: Any = None
-_surroundings: Any = None
+_zygote: Any = sys.modules["_testgrad_zygote"]
+_wire: Any = sys.modules["_testgrad_wire"]
+_surroundings: Any = sys.modules["_testgrad_surroundings"]
 PRINTED_CHARS = 1 << 16
 DETAILS_CHARS = 20_000
 # What a class itself may be asked for, as an enum is.
@@ -43,20 +42,15 @@ PLAIN: dict[type, Any] = {
 }
 
 
-def prepare(settings: dict[str, Any]) -> None:
-    """Load what is needed, and do everything once that is slow the first time."""
-    global _wire, _zygote, _surroundings
-    _zygote = sys.modules["_testgrad_zygote"]
-    _wire = _zygote.load(settings["wire"])
-    _surroundings = _zygote.load(settings["surroundings"])
-    globals().update(make())
+def prepare(_: dict[str, Any]) -> None:
+    """Do everything once that is slow the first time."""
     try:
         exec("raise ValueError('warm')", {})
     except ValueError:
         traceback.format_exc()
     source = "import sys\nfrom typing import List\nclass A:\n    x: List[int] = [1]\n"
     exec(compile(source, "<warm>", "exec"), {"__name__": "warm"})
-    warm = Server(0, 0)  # type: ignore[name-defined]
+    warm = Server(0, 0)
     for value in (1, [1, {"a": (1, 2)}], prepare, _wire.Line, ValueError("x"), map(str, [])):
         warm.pack(value)
 
@@ -74,10 +68,10 @@ def do(request: dict[str, Any], blobs: bytes, job: int) -> int:
     sys.path.insert(0, os.getcwd())  # noqa: PTH109
     sys.argv = [request["main"]]
     sys.modules["__main__"] = types.ModuleType("__main__")
-    server = Server(job - 1, job - 2)  # type: ignore[name-defined]
-    sys.stdout, sys.stderr = Printer(server, 0), Printer(server, 1)
-    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
-    sys.stdin = sys.__stdin__ = Keyboard(server)  # type: ignore[misc]
+    server = Server(job - 1, job - 2)
+    streams: Any = Printer(server, 0), Printer(server, 1), Keyboard(server)
+    sys.stdout, sys.stderr, sys.stdin = streams
+    sys.__stdout__, sys.__stderr__, sys.__stdin__ = streams  # type: ignore[misc]
     builtins.input = server.input
     server.serve()
     return 0
@@ -86,8 +80,8 @@ def do(request: dict[str, Any], blobs: bytes, job: int) -> int:
 class Printer(io.TextIOBase):
     """Standard output or error: its text goes along with the next message."""
 
-    encoding = "utf-8"  # type: ignore[assignment]
-    errors = "strict"  # type: ignore[assignment]
+    encoding = "utf-8"
+    errors = "strict"
 
     def __init__(self, server: Any, index: int) -> None:
         self.server, self.index = server, index
@@ -123,7 +117,7 @@ class Bytes(io.RawIOBase):
 class Keyboard(io.TextIOBase):
     """Standard input: the judge's, line by line."""
 
-    encoding = "utf-8"  # type: ignore[assignment]
+    encoding = "utf-8"
 
     def __init__(self, server: Any) -> None:
         self.server = server
@@ -195,262 +189,257 @@ class HostError(Exception):
     """An exception of the judge's side that has no name here."""
 
 
-def make() -> dict[str, Any]:
-    """The classes that build on those of the wire."""
+class Server(_wire.Codec):  # type: ignore[misc]
+    """Answers the judge, one request after the other."""
 
-    class Server(_wire.Codec):  # type: ignore[name-defined, misc]
-        """Answers the judge, one request after the other."""
+    def __init__(self, reading: int, writing: int) -> None:
+        super().__init__()
+        self.line = _wire.Line(reading, writing)
+        self.place = _surroundings.Place()
+        self.objects: dict[int, Any] = {}
+        self.numbers: dict[int, int] = {}
+        self.last = 0
+        self.described: set[int] = set()
+        self.stubs: dict[int, Any] = {}
+        self.output: list[tuple[int, str]] = []
+        self.waiting = 0
+        self.thread = threading.get_ident()
+        self.replaced: dict[tuple[int, str], Any] = {}
+        self.raised: dict[int, Any] = {}
+        self._exit = os._exit
 
-        def __init__(self, reading: int, writing: int) -> None:
-            super().__init__()
-            self.line = _wire.Line(reading, writing)
-            self.place = _surroundings.Place()
-            self.objects: dict[int, Any] = {}
-            self.numbers: dict[int, int] = {}
-            self.last = 0
-            self.described: set[int] = set()
-            self.stubs: dict[int, Any] = {}
-            self.output: list[tuple[int, str]] = []
-            self.waiting = 0
-            self.thread = threading.get_ident()
-            self.replaced: dict[tuple[int, str], Any] = {}
-            self.raised: dict[int, Any] = {}
-            self._exit = os._exit
+    # -- serving ---------------------------------------------------------------------------
 
-        # -- serving ---------------------------------------------------------------------------
-
-        def serve(self) -> None:
-            """Answer until the judge is gone."""
-            try:
-                while True:
-                    self.answer(self.line.receive())
-            except _wire.Gone:
-                self._exit(0)
-
-        def answer(self, message: tuple[Any, ...]) -> None:
-            """Do one thing that the judge asks for, and say what came of it."""
-            kind, is_plain, data, dropped = message
-            for number in dropped:
-                value = self.objects.pop(number, None)
-                self.numbers.pop(id(value), None)
-            try:
-                fields = self.unpack(is_plain, data)
-                value = self.DO[kind](self, *fields)
-                changes = ()
-                if kind == _wire.CALL and value is None:
-                    changes = self.changes(data, fields)
-                reply = (_wire.RETURNED, *self.pack((value, changes)))
-            except _wire.Gone:
-                raise
-            except BaseException as error:
-                reply = self.raising(error)
-            self.reply(reply)
-
-        def reply(self, reply: tuple[Any, ...]) -> None:
-            try:
-                self.line.send((*reply, self.take_output(), self.place.news()))
-            except ValueError as error:
-                self.line.send((*self.raising(error), (), ()))
-
-        def raising(self, error: BaseException) -> tuple[Any, ...]:
-            try:
-                packed = self.pack(error)
-            except BaseException:
-                packed = self.pack(Exception(f"{type(error).__name__} that cannot be told"))
-            return (_wire.RAISED, *packed)
-
-        def changes(self, data: Any, fields: Any) -> Any:
-            """What a call has made of its containers: their places and what is in them now."""
-            _, args, kwargs = fields
-            places = [*enumerate(args), *kwargs.items()]
-            return [(place, part) for place, part in places if _wire.is_mutable(part)]
-
-        def ask(self, kind: int, fields: Any) -> Any:
-            """Ask the judge for something in the middle of an answer."""
-            if threading.get_ident() != self.thread:
-                raise RuntimeError("only the thread that the test called can use the test's objects")
-            self.line.send((kind, *self.pack(fields), self.take_output(), self.place.news()))
+    def serve(self) -> None:
+        """Answer until the judge is gone."""
+        try:
             while True:
-                message = self.line.receive()
-                if message[0] >= _wire.CALL:
-                    self.answer(message)
-                    continue
-                value = self.unpack(message[1], message[2])
-                if message[0] == _wire.RAISED:
-                    raise value
-                return value
+                self.answer(self.line.receive())
+        except _wire.Gone:
+            self._exit(0)
 
-        # -- what the judge asks for -------------------------------------------------------------
+    def answer(self, message: tuple[Any, ...]) -> None:
+        """Do one thing that the judge asks for, and say what came of it."""
+        kind, is_plain, data, dropped = message
+        for number in dropped:
+            value = self.objects.pop(number, None)
+            self.numbers.pop(id(value), None)
+        try:
+            fields = self.unpack(is_plain, data)
+            do: Any = self.DO[kind]
+            value = do(self, *fields)
+            changes = ()
+            if kind == _wire.CALL and value is None:
+                changes = self.changes(fields)
+            reply = (_wire.RETURNED, *self.pack((value, changes)))
+        except _wire.Gone:
+            raise
+        except BaseException as error:
+            reply = self.raising(error)
+        self.reply(reply)
 
-        def call(self, target: Any, args: Any, kwargs: Any) -> Any:
-            return target(*args, **kwargs)
+    def reply(self, reply: tuple[Any, ...]) -> None:
+        try:
+            self.line.send((*reply, self.take_output(), self.place.news()))
+        except ValueError as error:
+            self.line.send((*self.raising(error), (), ()))
 
-        def set(self, target: Any, name: str, value: Any) -> None:
-            if isinstance(target, type) and name in target.__dict__:
-                self.replaced.setdefault((id(target), name), target.__dict__[name])
-            setattr(target, name, value)
+    def raising(self, error: BaseException) -> tuple[Any, ...]:
+        try:
+            packed = self.pack(error)
+        except BaseException:
+            packed = self.pack(Exception(f"{type(error).__name__} that cannot be told"))
+        return (_wire.RAISED, *packed)
 
-        def delete(self, target: Any, name: str) -> None:
-            old = self.replaced.pop((id(target), name), None)
-            if old is not None:
-                setattr(target, name, old)
-            else:
-                delattr(target, name)
+    def changes(self, fields: Any) -> Any:
+        """What a call has made of its containers: their places and what is in them now."""
+        _, args, kwargs = fields
+        places = [*enumerate(args), *kwargs.items()]
+        return [(place, part) for place, part in places if _wire.is_mutable(part)]
 
-        def operate(self, target: Any, name: str, args: Any) -> Any:
-            if isinstance(target, type) and name in CLASSES:
-                return CLASSES[name](target, *args)
-            method = getattr(type(target), name, None)
-            return NotImplemented if method is None else method(target, *args)
+    def ask(self, kind: int, fields: Any) -> Any:
+        """Ask the judge for something in the middle of an answer."""
+        if threading.get_ident() != self.thread:
+            raise RuntimeError("only the thread that a test has called can use its objects")
+        self.line.send((kind, *self.pack(fields), self.take_output(), self.place.news()))
+        while True:
+            message = self.line.receive()
+            if message[0] >= _wire.CALL:
+                self.answer(message)
+                continue
+            value = self.unpack(message[1], message[2])
+            if message[0] == _wire.RAISED:
+                raise value
+            return value
 
-        def resolve(self, module: str, names: Any) -> Any:
-            found = importlib.import_module(module)
-            for name in names:
-                found = getattr(found, name)
-            return found
+    # -- what the judge asks for -------------------------------------------------------------
 
-        def names(self, target: Any) -> Any:
-            return [str(name) for name in dir(target)]
+    def call(self, target: Any, args: Any, kwargs: Any) -> Any:
+        return target(*args, **kwargs)
 
-        DO = {  # noqa: RUF012
-            _wire.CALL: call,
-            _wire.GET: lambda _, target, name: getattr(target, name),
-            _wire.SET: set,
-            _wire.DELETE: delete,
-            _wire.OPERATE: operate,
-            _wire.RESOLVE: resolve,
-            _wire.IMPORT: lambda _, name: importlib.import_module(name),
-            _wire.NAMES: names,
-            _wire.SETTLE: lambda server, *news: server.place.settle(*news),
-            _wire.RELOAD: lambda _, name: importlib.reload(sys.modules[name]),
+    def assign(self, target: Any, name: str, value: Any) -> None:
+        if isinstance(target, type) and name in target.__dict__:
+            self.replaced.setdefault((id(target), name), target.__dict__[name])
+        setattr(target, name, value)
+
+    def delete(self, target: Any, name: str) -> None:
+        old = self.replaced.pop((id(target), name), None)
+        if old is not None:
+            setattr(target, name, old)
+        else:
+            delattr(target, name)
+
+    def operate(self, target: Any, name: str, args: Any) -> Any:
+        if isinstance(target, type) and name in CLASSES:
+            return CLASSES[name](target, *args)
+        method = getattr(type(target), name, None)
+        return NotImplemented if method is None else method(target, *args)
+
+    def resolve(self, module: str, names: Any) -> Any:
+        found = importlib.import_module(module)
+        for name in names:
+            found = getattr(found, name)
+        return found
+
+    def names(self, target: Any) -> Any:
+        return [str(name) for name in dir(target)]
+
+    DO = {  # noqa: RUF012
+        _wire.CALL: call,
+        _wire.GET: lambda _, target, name: getattr(target, name),
+        _wire.SET: assign,
+        _wire.DELETE: delete,
+        _wire.OPERATE: operate,
+        _wire.RESOLVE: resolve,
+        _wire.IMPORT: lambda _, name: importlib.import_module(name),
+        _wire.NAMES: names,
+        _wire.SETTLE: lambda server, *news: server.place.settle(*news),
+        _wire.RELOAD: lambda _, name: importlib.reload(sys.modules[name]),
+    }
+
+    # -- streams -----------------------------------------------------------------------------
+
+    def printed(self, index: int, text: str) -> None:
+        self.output.append((index, text))
+        self.waiting += len(text)
+        if self.waiting > PRINTED_CHARS and threading.get_ident() == self.thread:
+            self.line.send((_wire.PRINTED, True, None, self.take_output(), ()))
+
+    def take_output(self) -> Any:
+        if not self.output:
+            return ()
+        output, self.output, self.waiting = self.output, [], 0
+        return tuple(
+            (index, text[i : i + (1 << 20)])
+            for index, text in output
+            for i in range(0, len(text), 1 << 20)
+        )
+
+    def input(self, prompt: object = "", /) -> str:
+        return str(self.ask(_wire.INPUT, (str(prompt),)))
+
+    # -- values ------------------------------------------------------------------------------
+
+    def other(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if isinstance(kind, type) and issubclass(kind, Stub):
+            return self.node("own", _tg_of(value)[1])
+        if isinstance(value, BaseException):
+            return self.exception(value, depth)
+        if isinstance(value, type):
+            return self.class_node(value, depth)
+        if isinstance(value, types.ModuleType):
+            return self.node("module", self.number(value), value.__name__)
+        if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
+            name = getattr(value, "__name__", "")
+            return self.node("function", self.number(value), str(name), str(value.__module__))
+        base = None
+        for simple in PLAIN:
+            if issubclass(kind, simple):
+                base = self.encode(PLAIN[simple](value), depth)
+                break
+        return self.node("object", self.number(value), self.class_node(kind, depth), base)
+
+    def number(self, value: Any) -> int:
+        """The number of an object, which is kept until the judge drops it."""
+        known = self.numbers.get(id(value))
+        if known is None:
+            self.last = known = self.last + 1
+            self.numbers[id(value)] = known
+            self.objects[known] = value
+        return known
+
+    def class_node(self, kind: type, depth: int) -> Any:
+        if kind.__module__ == "builtins" and getattr(builtins, kind.__name__, None) is kind:
+            return self.node("builtin", kind.__name__)
+        number = self.number(kind)
+        if number in self.described:
+            return self.node("class", number)
+        self.described.add(number)
+        return self.node("class", number, self.description(kind, depth))
+
+    def description(self, kind: type, depth: int) -> dict[str, Any]:
+        own = vars(kind)
+        bases = [base for base in kind.__bases__ if base is not object]
+        plain: Any = [base for base in PLAIN if issubclass(kind, base)]
+        return {
+            "name": str(kind.__name__),
+            "qualname": str(kind.__qualname__),
+            "module": str(kind.__module__),
+            "bases": [self.class_node(base, depth + 1) for base in bases],
+            "special": [name for name in _wire.SPECIAL if own.get(name) is not None],
+            "is_unhashable": "__hash__" in own and own["__hash__"] is None,
+            "fields": [str(name) for name in own.get("__dataclass_fields__", ())],
+            "is_own": is_own(kind),
+            "hides": [str(name) for name in own if any(hasattr(base, name) for base in plain)],
         }
 
-        # -- streams -----------------------------------------------------------------------------
+    def exception(self, error: BaseException, depth: int) -> Any:
+        kind = type(error)
+        known = self.raised.get(id(error))
+        if known is not None and known[0] is error:
+            return self.node("own_error", known[1])
+        try:
+            text = str(error)
+        except BaseException:
+            text = ""
+        args = self.encode(tuple(error.args), depth)
+        own = {str(k): v for k, v in vars(error).items() if k != "__notes__"}
+        extra = self.encode(own, depth)
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+            trace = trace.tb_next
+        told = ""
+        if trace is not None and depth < 3:
+            told = "".join(traceback.format_exception(kind, error, trace))[-DETAILS_CHARS:]
+        cause = None
+        if error.__cause__ is not None and depth < 3:
+            cause = self.encode(error.__cause__, depth + 1)
+        node = self.class_node(kind, depth)
+        return self.node("error", self.number(error), node, args, text, extra, told, cause)
 
-        def printed(self, index: int, text: str) -> None:
-            self.output.append((index, text))
-            self.waiting += len(text)
-            if self.waiting > PRINTED_CHARS and threading.get_ident() == self.thread:
-                self.line.send((_wire.PRINTED, True, None, self.take_output(), ()))
-
-        def take_output(self) -> Any:
-            if not self.output:
-                return ()
-            output, self.output, self.waiting = self.output, [], 0
-            return tuple((index, text[i : i + (1 << 20)]) for index, text in output
-                         for i in range(0, len(text), 1 << 20))
-
-        def input(self, prompt: object = "", /) -> str:
-            return str(self.ask(_wire.INPUT, (str(prompt),)))
-
-        # -- values ------------------------------------------------------------------------------
-
-        def other(self, value: Any, depth: int) -> Any:
-            kind = type(value)
-            if isinstance(kind, type) and issubclass(kind, Stub):
-                return self.node("own", _tg_of(value)[1])
-            if isinstance(value, BaseException):
-                return self.exception(value, depth)
-            if isinstance(value, type):
-                return self.class_node(value, depth)
-            if isinstance(value, types.ModuleType):
-                return self.node("module", self.number(value), value.__name__)
-            if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
-                name = getattr(value, "__name__", "")
-                return self.node("function", self.number(value), str(name), str(value.__module__))
-            base = None
-            for simple in PLAIN:
-                if issubclass(kind, simple):
-                    base = self.encode(PLAIN[simple](value), depth)
-                    break
-            return self.node("object", self.number(value), self.class_node(kind, depth), base)
-
-        def number(self, value: Any) -> int:
-            """The number of an object, which is kept until the judge drops it."""
-            known = self.numbers.get(id(value))
-            if known is None:
-                self.last = known = self.last + 1
-                self.numbers[id(value)] = known
-                self.objects[known] = value
-            return known
-
-        def class_node(self, kind: type, depth: int) -> Any:
-            if kind.__module__ == "builtins" and getattr(builtins, kind.__name__, None) is kind:
-                return self.node("builtin", kind.__name__)
-            number = self.number(kind)
-            if number in self.described:
-                return self.node("class", number)
-            self.described.add(number)
-            return self.node("class", number, self.description(kind, depth))
-
-        def description(self, kind: type, depth: int) -> dict[str, Any]:
-            own = vars(kind)
-            bases = [base for base in kind.__bases__ if base is not object]
-            return {
-                "name": str(kind.__name__),
-                "qualname": str(kind.__qualname__),
-                "module": str(kind.__module__),
-                "bases": [self.class_node(base, depth + 1) for base in bases],
-                "special": [name for name in _wire.SPECIAL if own.get(name) is not None],
-                "is_unhashable": "__hash__" in own and own["__hash__"] is None,
-                "class_special": [
-                    name
-                    for name in ("__iter__", "__len__", "__getitem__", "__contains__")
-                    if any(name in vars(meta) for meta in type(kind).__mro__)
-                ],
-                "fields": [str(name) for name in own.get("__dataclass_fields__", ())],
-                "is_own": is_own(kind),
-                "is_enum": issubclass(kind, enum.Enum),
-            }
-
-        def exception(self, error: BaseException, depth: int) -> Any:
-            kind = type(error)
-            known = self.raised.get(id(error))
-            if known is not None and known[0] is error:
-                return self.node("own_error", known[1])
+    def other_node(self, node: tuple[Any, ...]) -> Any:
+        name = node[1]
+        if name == "object":
+            return self.objects[node[2]]
+        if name == "stub":
+            number, names = node[2], node[3]
+            stub = self.stubs.get(number)
+            if stub is None:
+                stub = self.stubs[number] = _stub_class(tuple(names))()
+                _set_tg(stub, (self, number))
+            return stub
+        if name == "builtin":
+            return getattr(builtins, node[2])
+        if name == "error":
+            kind = getattr(builtins, node[3], HostError)
             try:
-                text = str(error)
-            except BaseException:
-                text = ""
-            args = self.encode(tuple(error.args), depth)
-            own = {str(k): v for k, v in vars(error).items() if k != "__notes__"}
-            extra = self.encode(own, depth)
-            trace = error.__traceback__
-            while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
-                trace = trace.tb_next
-            told = ""
-            if trace is not None and depth < 3:
-                told = "".join(traceback.format_exception(kind, error, trace))[-DETAILS_CHARS:]
-            cause = None
-            if error.__cause__ is not None and depth < 3:
-                cause = self.encode(error.__cause__, depth + 1)
-            node = self.class_node(kind, depth)
-            return self.node("error", self.number(error), node, args, text, extra, told, cause)
-
-        def other_node(self, node: tuple[Any, ...]) -> Any:
-            name = node[1]
-            if name == "object":
-                return self.objects[node[2]]
-            if name == "stub":
-                number, names = node[2], node[3]
-                stub = self.stubs.get(number)
-                if stub is None:
-                    stub = self.stubs[number] = _stub_class(tuple(names))()
-                    _set_tg(stub, (self, number))
-                return stub
-            if name == "builtin":
-                return getattr(builtins, node[2])
-            if name == "error":
-                kind = getattr(builtins, node[3], HostError)
-                try:
-                    error = kind(*self.decode(node[4]))
-                except Exception:
-                    error = HostError(node[5])
-                self.raised[id(error)] = (error, node[2])
-                return error
-            raise _wire.Gone
-
-    return {"Server": Server}
+                error = kind(*self.decode(node[4]))
+            except Exception:
+                error = HostError(node[5])
+            self.raised[id(error)] = (error, node[2])
+            return error
+        raise _wire.Gone
 
 
 def is_own(kind: type) -> bool:

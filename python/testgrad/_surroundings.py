@@ -1,9 +1,9 @@
 """What a test sets up around a call: environment, current directory, seeds, and files.
 
-Both sides of a mirror use it (`_mirror.py`, `_mirrored.py`). Files cross in directories for temporary
-files that the test has made known to the candidate, as an argument or as the current directory; of
-what the candidate writes there nothing that could run comes back. Standard library only, Python 3.8
-or later.
+Both sides of a mirror use it (`_mirror.py`, `_mirrored.py`). Files cross in directories for
+temporary files that the test has made known to the candidate, as an argument or as the current
+directory; of what the candidate writes there nothing that could run comes back. Standard library
+only, Python 3.8 or later.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Files:
         for root in self.roots:
             for path in self._below(root):
                 try:
-                    about = os.lstat(path)  # noqa: PTH116
+                    about = os.lstat(path)
                 except OSError:
                     continue
                 is_directory = stat.S_ISDIR(about.st_mode)
@@ -59,7 +59,9 @@ class Files:
                     continue
                 left -= about.st_size
                 if left < 0 or len(now) > MOST_FILES:
-                    raise ValueError("the files of the test are more than can be shown to a candidate")
+                    raise ValueError(
+                        "the files of the test are more than can be shown to a candidate"
+                    )
                 found.append((path, None if is_directory else _read(path), False))
         found += [(path, None, True) for path in self.seen if path not in now]
         self.seen = now
@@ -80,7 +82,7 @@ class Files:
                 continue
             with suppress(OSError):
                 if is_gone:
-                    (os.rmdir if os.path.isdir(path) else os.unlink)(path)  # noqa: PTH106, PTH108, PTH112
+                    (os.rmdir if os.path.isdir(path) else os.unlink)(path)  # noqa: PTH112
                     self.seen.pop(path, None)
                     continue
                 if body is None:
@@ -89,7 +91,7 @@ class Files:
                     continue
                 os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120
                 _write(path, body)
-                about = os.lstat(path)  # noqa: PTH116
+                about = os.lstat(path)
                 self.seen[path] = about.st_mtime_ns, about.st_size
 
     def _is_inside(self, path: str) -> bool:
@@ -100,7 +102,7 @@ class Files:
 def _read(path: str) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        parts = []
+        parts: list[bytes] = []
         while True:
             part = os.read(descriptor, 1 << 20)
             if not part:
@@ -183,7 +185,10 @@ class Watch:
 
     def _shows(self, value: Any) -> bool:
         """Whether an argument is a place for temporary files that is new to the candidate."""
-        if not isinstance(value, (str, os.PathLike)) or getattr(type(value), "_tg_is_named", None) is not None:
+        if (
+            not isinstance(value, (str, os.PathLike))
+            or getattr(type(value), "_tg_is_named", None) is not None
+        ):
             return False
         path = value if isinstance(value, str) else os.fspath(value)
         if not isinstance(path, str) or not path.startswith(self.temporary) or "\0" in path:

@@ -151,7 +151,9 @@ class Codec:
                 if ATOMS.issuperset(map(type, value.values())):
                     return value
                 return {key: self.encode(part, depth) for key, part in value.items()}
-            return self.node("dict", [[self.encode(p, depth) for p in pair] for pair in value.items()])
+            return self.node(
+                "dict", [[self.encode(p, depth) for p in pair] for pair in value.items()]
+            )
         if kind is set or kind is frozenset:
             if ATOMS.issuperset(map(type, value)):
                 return value
@@ -291,7 +293,7 @@ def changed(old: Any, new: Any) -> None:
     if type(old) is not type(new):
         return
     if type(old) is list:
-        merged = [_merged(*pair) for pair in zip(old, new)]
+        merged = [_merged(*pair) for pair in zip(old, new)]  # noqa: B905
         old[:] = merged + new[len(merged) :]
     elif type(old) is dict:
         merged_items = [(key, _merged(old.get(key), value)) for key, value in new.items()]

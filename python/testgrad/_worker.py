@@ -381,11 +381,8 @@ class Warm:
 
         import pytest
 
-        if settings.get("is_mirrored"):
-            zygote = sys.modules["_testgrad_zygote"]
-            zygote.load(settings["wire"])
-            zygote.load(settings["surroundings"])
-            self.reporter.glass = zygote.load(settings["mirror"])._glass
+        mirror = sys.modules.get("_testgrad_mirror")
+        self.reporter.glass = mirror and mirror.glass
         pytest.hookimpl(hookwrapper=True)(Reporter.pytest_load_initial_conftests)
         for name in [*settings["plugins"], *(["coverage"] if settings["coverage"] else [])]:
             importlib.import_module(name)

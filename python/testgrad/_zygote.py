@@ -6,8 +6,9 @@ a job is read here: the child does that, on a socket of its own. Standard librar
 or later.
 
 On the control socket comes `run`, with four descriptors: standard input, output, error, and the
-socket of the job, and at most two more, which a child finds below the latter. `ended STATUS CPU_US RSS_KIB CLEAN` goes back once the child and all that it
-started are gone. The owner ends a job by killing the child.
+socket of the job. At most two more may come along; a child finds them below the socket. `ended
+STATUS CPU_US RSS_KIB CLEAN` goes back once the child and all that it started are gone. The owner
+ends a job by killing the child.
 """
 
 from __future__ import annotations
@@ -307,6 +308,8 @@ class Modules:
         for name in USUAL.split():
             with suppress(ImportError):
                 importlib.import_module(name)
+        for path in settings.get("libraries", ()):
+            load(path)
         self.kinds = {kind: load(path) for kind, path in settings["jobs"].items()}
         self.seed = settings.get("seed")
         random.seed(self.seed)

@@ -123,6 +123,8 @@ def runner_options(task: Task) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if task.kind == "pytest":
         options |= {"tests": task.tests, "module": task.module}
+        if task.reference is not None:
+            options["reference"] = task.reference
     if task.kind == "function":
         options["entry_point"] = task.entry_point
         # What came from JSON has no tuples, and 1 and 1.0 are one number there.

@@ -80,7 +80,7 @@ pub struct PytestRunner {
 #[pymethods]
 impl PytestRunner {
     #[new]
-    #[pyo3(signature = (tests, *, module="solution", isolation="none", limits=None, python=None,
+    #[pyo3(signature = (tests, *, module="solution", isolation="process", limits=None, python=None,
                         preload=Vec::new(), coverage=false, args=Vec::new(), plugins=Vec::new(), env=None,
                         seed=None, readable=Vec::new(), require=Names::of("partial"), avoid=Names::default(),
                         repeat=1, cache=0, stop_at=None, hidden=None,

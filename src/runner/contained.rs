@@ -92,6 +92,11 @@ impl Contained {
         Ok(())
     }
 
+    /// Where a file of this package lies.
+    pub(super) fn own(&self, name: &str) -> PathBuf {
+        self.package.join(name)
+    }
+
     /// A worker that does jobs of one kind.
     ///
     /// `job` is the file of this package that does them, `settings` what it is told at the start.
@@ -139,9 +144,6 @@ impl Contained {
         let mut told = json!({
             "jobs": {kind: own(file)},
             "values": own("_values.py"),
-            "wire": own("_wire.py"),
-            "mirror": own("_mirror.py"),
-            "surroundings": own("_surroundings.py"),
             "preload": self.preload,
             "seed": self.seed,
         });

@@ -30,6 +30,9 @@ use crate::sandbox::{Done, End, Event, Job, Lease, Relay, Waits};
 /// What is kept of what a candidate writes past its streams.
 const OUTPUT_BYTES: usize = 64 << 10;
 
+/// What both ends load.
+pub(super) const LIBRARIES: [&str; 2] = ["_wire.py", "_surroundings.py"];
+
 /// The candidate's side of one run.
 pub(super) struct Mirror {
     /// Its files.
@@ -62,7 +65,9 @@ impl Mirror {
             "output_bytes": contained.limits.output_bytes,
             "is_kept": is_kept,
         });
-        let lease = contained.lease("mirrored", "_mirrored.py", &json!({}), is_cancelled)?;
+        let libraries = LIBRARIES.map(|name| contained.own(name));
+        let told = json!({"libraries": libraries});
+        let lease = contained.lease("mirrored", "_mirrored.py", &told, is_cancelled)?;
         let request = Request::new(fields, &files, &[]);
         Ok(Self { request, lease, settings })
     }
@@ -200,7 +205,7 @@ enum Line {
 fn why(end: &End, full: Option<String>, time: Duration, cpu: Duration) -> String {
     let (reason, message) = match (full, end) {
         (Some(message), _) => ("disk", message),
-        (None, End::Exited(status)) => ("crash", format!("{} in the candidate", exit_words(*status))),
+        (None, End::Exited(status)) => ("crash", exit_words(*status)),
         (None, end) => (reason_of(*end), words(*end, time, cpu)),
     };
     json!({"reason": reason, "message": message}).to_string()

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::contained::{Contained, Request};
 use super::ending::{exit_words, last_words, reason_of, words};
-use super::mirror::{Mirror, Used};
+use super::mirror::{LIBRARIES, Mirror, Used};
 use super::plan::{Expected, Isolation, Plan, Plans, difference, is_suspect};
 use super::record::{Blamed, Cause, Record, Session};
 use super::rewritten::Rewritten;
@@ -100,7 +100,10 @@ impl Pytest {
     ) -> Result<Plan, Error> {
         let mut plan =
             Plan { isolation: Isolation::None, warnings: Vec::new(), expected: self.expected.clone() };
-        if self.mirrored.is_some() {
+        if self.mirrored.is_some() && self.measures_coverage {
+            let warning = "tests and candidate share a process: coverage is measured in it";
+            plan.warnings.push(warning.to_owned());
+        } else if self.mirrored.is_some() {
             (plan.isolation, plan.warnings) = self.examine(module, files, is_cancelled)?;
         }
         let Some(reference) = &self.reference else { return Ok(plan) };
@@ -184,8 +187,10 @@ impl Pytest {
     }
 
     fn lease(&self, is_cancelled: &mut IsCancelled<'_>) -> Result<Lease, Error> {
+        let mirror = LIBRARIES.into_iter().chain(["_mirror.py"]).filter(|_| self.mirrored.is_some());
+        let libraries: Vec<_> = mirror.map(|name| self.contained.own(name)).collect();
         let settings = json!({"plugins": self.plugins, "coverage": self.measures_coverage,
-                              "args": self.arguments(), "is_mirrored": self.mirrored.is_some()});
+                              "args": self.arguments(), "libraries": libraries});
         self.contained.lease("pytest", "_worker.py", &settings, is_cancelled)
     }
 
