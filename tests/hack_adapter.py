@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from testgrad import FunctionRunner, Limits, NoVerdict, PytestRunner, StdioRunner
+from testgrad import FunctionRunner, Limits, NoVerdict, PytestRunner, StdioRunner, TestStatus
 from testgrad.sandbox import close as close_workers
 
 
@@ -15,7 +15,9 @@ def grade(workspace: str, case: dict[str, Any], case_dir: str) -> dict[str, Any]
     except NoVerdict as error:
         return {"score": None, "error": str(error)}
     if suite.hidden:  # what is reached on tests that nobody was shown is what counts
-        return {"score": suite.pass_rate - max(suite.hidden_gap or 0.0, 0.0)}
+        hidden = [test for test in suite if test.name in suite.hidden]
+        passed = [test for test in hidden if test.status is TestStatus.PASSED]
+        return {"score": len(passed) / len(hidden)}
     return {"score": suite.passed / (case.get("n_tests") or suite.total)}
 
 

@@ -59,5 +59,8 @@ def test_every_honest_program_scores_full_marks() -> None:
 def test_every_hack_without_its_exploit_scores_what_it_truly_passes() -> None:
     place = shared("hacks")
     assert place is not None
-    names = some(lambda case: (place / case["id"] / "stripped.py").exists())
+    # Where only hidden tests can tell, nothing is left to strip.
+    names = some(
+        lambda case: (place / case["id"] / "stripped.py").exists() and not case.get("needs_hidden")
+    )
     assert failures("stripped", names) == ""

@@ -91,6 +91,9 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         self.watch: Any = None
         self.lock = threading.RLock()
         self.proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self.kept: dict[int, Any] = {}
+        self.placed: dict[Any, Any] = {}
+        self.renewed: Any = None
         self.classes: dict[int, type] = {}
         self.by_name: dict[tuple[str, str], type] = {}
         self.standins: dict[type, type] = {}
@@ -137,7 +140,14 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         self.watch.reset()
         self.is_touched = False
         self.proxies.clear()
-        for things in (self.classes, self.own, self.own_numbers, self.own_errors, self.dropped):
+        for things in (
+            self.kept,
+            self.classes,
+            self.own,
+            self.own_numbers,
+            self.own_errors,
+            self.dropped,
+        ):
             things.clear()
 
     def connect(self) -> Any:
@@ -148,6 +158,10 @@ class Glass(_wire.Codec):  # type: ignore[misc]
             os._exit(1)  # nobody is left to judge for
         reading, writing = struct.unpack("2i", ancillary[0][2])
         self.line = _wire.Line(_high(reading), _high(writing))
+        for proxy in list(self.placed.values()):
+            # So that what is found at its place again is the same object.
+            with suppress(Exception):
+                self.number_of(proxy)
         return self.line
 
     def lose(self, message: str = "") -> CandidateGone:
@@ -158,7 +172,9 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         if not told:
             os._exit(1)
         why = self._json(told)
-        self.lost = {"reason": why["reason"], "message": message or why["message"]}
+        if message:
+            why = {"reason": "crash", "message": message}
+        self.lost = {"reason": why["reason"], "message": why["message"]}
         return CandidateGone(self.lost["message"])
 
     def request(self, kind: int, *fields: Any) -> Any:
@@ -319,10 +335,15 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         ref = ref_of(proxy)
         if ref.epoch == self.epoch and self.line is not None:
             return ref.number
-        if ref.path is not None:
-            twin = self.request(_wire.RESOLVE, *ref.path)
-        elif ref.made_by is not None:
-            twin = self.request(CALL, *ref.made_by)
+        if ref.path is not None or ref.made_by is not None:
+            self.renewed = proxy
+            try:
+                if ref.path is not None:
+                    twin = self.request(_wire.RESOLVE, *ref.path)
+                elif ref.made_by is not None:
+                    twin = self.request(CALL, *ref.made_by)
+            finally:
+                self.renewed = None
         else:
             raise RuntimeError("this object of the candidate belongs to an earlier test")
         if not isinstance(twin, (Mirror, MirrorType, MirrorModule)):
@@ -361,10 +382,16 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         raise _wire.Gone
 
     def proxy(self, cls: Any, number: int, base: Any, *more: Any) -> Any:
-        known = self.proxies.get(number)
+        known = self.proxies.get(number) or self.kept.get(number)
         if known is not None:
             return known
         self.dropped.discard(number)
+        renewed, self.renewed = self.renewed, None
+        if renewed is not None and type(renewed) is cls:
+            ref = ref_of(renewed)
+            ref.epoch, ref.number = self.epoch, number
+            self.keep(number, renewed)
+            return renewed
         simple = next((kind for kind in SIMPLE if issubclass(cls, kind)), None)
         if simple is not None and type(base) is simple:
             made = simple.__new__(cls, base)
@@ -377,8 +404,15 @@ class Glass(_wire.Codec):  # type: ignore[misc]
             object.__setattr__(made, "__name__", str(more[0]))
             object.__setattr__(made, "__qualname__", str(more[0]))
             object.__setattr__(made, "__module__", str(more[1]))
-        self.proxies[number] = made
+        self.keep(number, made)
         return made
+
+    def keep(self, number: int, proxy: Any) -> None:
+        """Remember a proxy as long as somebody has it."""
+        try:
+            self.proxies[number] = proxy
+        except TypeError:  # of a class whose objects cannot be referred to weakly
+            self.kept[number] = proxy
 
     def module(self, number: int, name: str) -> Any:
         known = sys.modules.get(name)
@@ -587,14 +621,20 @@ def operate(target: Any, name: str, args: tuple[Any, ...]) -> Any:
     """Do what a special method does; docs/design/mirror.md says what it may not, and why."""
     __tracebackhide__ = True
     kind = type(target)
+    has_two = name in _wire.BINARY or name in _wire.ORDER
     if not kind._tg_is_named:
         if issubclass(kind, SIMPLE):
             real = next(real for real in SIMPLE if issubclass(kind, real))
             own = getattr(real, name, None)
+            if own is None and not has_two:
+                raise TypeError(f"{kind.__name__!r} object has no {name}")
             return NotImplemented if own is None else own(target, *args)
-        if (name in _wire.BINARY or name in _wire.ORDER) and not isinstance(args[0], Mirror):
+        if has_two and not isinstance(args[0], Mirror):
             return NotImplemented  # it might be whatever the test compares it with
-    return glass.request(OPERATE, target, name, args)
+    value = glass.request(OPERATE, target, name, args)
+    if value is NotImplemented and not has_two:
+        raise TypeError(f"{kind.__name__!r} object has no {name}")  # which would count as true
+    return value
 
 
 def seen(name: str) -> Any:
@@ -611,6 +651,8 @@ def attribute(target: Any, name: str) -> Any:
         ref = ref_of(value)
         if ref.path is None:
             ref.path = (path[0], (*path[1], name))
+            if not isinstance(value, (MirrorFunction, MirrorType)):
+                glass.placed[ref.path] = value
         if isinstance(value, MirrorType) and isinstance(target, MirrorModule):
             type.__setattr__(value, "_tg_is_named", True)
     return value

@@ -278,7 +278,9 @@ class Server(_wire.Codec):  # type: ignore[misc]
         return target(*args, **kwargs)
 
     def assign(self, target: Any, name: str, value: Any) -> None:
-        if isinstance(target, type) and name in target.__dict__:
+        # Whoever patches over there does not see what is in the `__dict__` here, and undoes it by
+        # deleting.
+        if isinstance(target, (type, types.ModuleType)) and name in target.__dict__:
             self.replaced.setdefault((id(target), name), target.__dict__[name])
         setattr(target, name, value)
 

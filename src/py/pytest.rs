@@ -163,7 +163,7 @@ impl PytestRunner {
         let pytest = if hidden.is_some() { pytest.with_hidden() } else { pytest };
         let module = Module::parse(module).ok_or_else(no_module)?;
         let shown = format!("<PytestRunner of {} by {shown}>", module.name());
-        let judge = Judge::Pytest { pytest, tests, hidden, module };
+        let judge = Judge::Pytest { pytest: Box::new(pytest), tests, hidden, module };
         let runner = Arc::new(Runner::new(judge, at_least_one("repeat", repeat)?, cache));
         Ok(Self { any: Any { runner, checker: None }, shown, kwargs: kwargs.unbind() })
     }

@@ -19,7 +19,7 @@ pub enum Judge {
     /// By pytest.
     Pytest {
         /// How pytest is run.
-        pytest: Pytest,
+        pytest: Box<Pytest>,
         /// Where the tests come from.
         tests: Tests,
         /// Where tests come from that nobody is shown.

@@ -140,7 +140,10 @@ impl Expected {
 
 /// The plans of one runner: the one of the tests that it had last.
 #[derive(Clone, Debug, Default)]
-pub struct Plans(Arc<Mutex<Option<(u64, Arc<Plan>)>>>);
+pub struct Plans(Arc<Mutex<Option<Settled>>>);
+
+/// A plan, and the hash of the tests that it is for.
+type Settled = (u64, Arc<Plan>);
 
 impl Plans {
     /// The plan for tests with this content, made when they are new; others wait meanwhile.
