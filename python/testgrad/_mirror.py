@@ -46,6 +46,8 @@ JUDGES = frozenset({"unittest", "doctest", "bdb", "pdb", "pytest", "_pytest", "p
 SIMPLE = (int, float, complex, str, bytes, tuple, frozenset)
 PLAIN_OF = (list, dict, set, bytearray)
 ABSTRACT = {"collections.abc": collections.abc, "numbers": numbers}
+USES = frozenset({CALL, GET, OPERATE})
+CHANGES = frozenset({CALL, SET, DELETE, OPERATE})
 OPAQUE = (
     types.FunctionType,
     types.BuiltinFunctionType,
@@ -114,7 +116,7 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         self.left = settings["output_bytes"]
         self.is_kept = settings["is_kept"]
         self.watch = _surroundings.Watch()
-        random.seed = self.watch.seeded
+        random.seed, os.chdir = self.watch.seeded, self.watch.moved
         first = [settings["module"]]
         sys.meta_path.insert(0, Finder(self, first))
         # Other modules of the candidate, where the tests have none of that name.
@@ -177,8 +179,8 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         self.lost = {"reason": why["reason"], "message": why["message"]}
         return CandidateGone(self.lost["message"])
 
-    def request(self, kind: int, *fields: Any) -> Any:
-        """Ask for something and wait for what comes of it."""
+    def request(self, kind: int, target: Any, *fields: Any) -> Any:
+        """Ask for something to be done with an object, or with None; wait for what comes of it."""
         __tracebackhide__ = True
         if self.desk is None or self._pid() != self._owner:
             raise RuntimeError("only the process of the test can use the candidate")
@@ -187,37 +189,46 @@ class Glass(_wire.Codec):  # type: ignore[misc]
                 raise CandidateGone(self.lost["message"])
             if self.line is None:
                 self.connect()
-            if kind in (CALL, GET, OPERATE):
+            number = 0 if target is None else self.number_of(target)
+            if kind in USES:
                 news = self.watch.news(fields)
                 if news is not None:
-                    self.exchange(_wire.SETTLE, news)
-            if kind in (CALL, SET, DELETE, OPERATE):
+                    self.exchange(_wire.SETTLE, 0, news)
+            if kind in CHANGES:
                 self.is_touched = True
-            answer, value = self.exchange(kind, fields)
-        if answer == _wire.RAISED:
-            raise value
-        result, changes = value
-        if kind == CALL and result is None:
-            for place, new in changes:
-                _wire.changed(fields[1 if isinstance(place, int) else 2][place], new)
+            answer, value = self.exchange(kind, number, fields)
+            if answer == _wire.RAISED:
+                raise value
+            result, changes = value
+            if changes:
+                self.take_over(changes, fields)
         return result
 
-    def exchange(self, kind: int, fields: Any) -> tuple[int, Any]:
+    def take_over(self, changes: Any, fields: Any) -> None:
+        """Change containers that a test has given as the candidate has changed its own."""
+        args, kwargs = fields
+        for place, new in changes:
+            _wire.changed(args[place] if type(place) is int else kwargs[place], new)
+
+    def exchange(self, kind: int, number: int, fields: Any) -> tuple[int, Any]:
         """Say something and wait for the answer: how it ended, and with what."""
         __tracebackhide__ = True
         is_plain, data = self.pack(fields)
-        dropped = tuple(self.dropped)
-        self.dropped.clear()
+        dropped: tuple[int, ...] = ()
+        if self.dropped:
+            dropped = tuple(self.dropped)
+            self.dropped.clear()
         line = self.line or self.connect()
         try:
-            line.send((kind, is_plain, data, dropped))
+            line.send((kind, number, is_plain, data, dropped))
             while True:
                 answer, is_plain, data, output, files = self.hear(line)
-                self.show(output)
+                if output:
+                    self.show(output)
                 if files:
                     self.watch.files.apply(files, is_trusted=False)
                 if answer in (_wire.RETURNED, _wire.RAISED):
-                    return answer, self.read(is_plain, data, answer)
+                    return answer, self.read(is_plain, data, answer, fields)
                 if answer != _wire.PRINTED:
                     line.send(self.answer(answer, is_plain, data))
         except _wire.Gone:
@@ -229,29 +240,37 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         try:
             answer, is_plain, _, output, files = message
             is_right = type(answer) is int and type(is_plain) is bool
-            is_right &= all(n in (0, 1) and type(text) is str for n, text in output)
-            for path, body, is_gone in files:
-                is_right &= type(path) is str and "\0" not in path and type(is_gone) is bool
-                is_right &= body is None or type(body) is bytes
+            if output != () or files != ():
+                is_right &= all(n in (0, 1) and type(text) is str for n, text in output)
+                for path, body, is_gone in files:
+                    is_right &= type(path) is str and "\0" not in path and type(is_gone) is bool
+                    is_right &= body is None or type(body) is bytes
         except (TypeError, ValueError):
             is_right = False
         if not is_right:
             raise self.lose(UNREADABLE)
         return message
 
-    def read(self, is_plain: bool, data: Any, answer: int = -1) -> Any:
+    def read(self, is_plain: bool, data: Any, answer: int = -1, fields: Any = ()) -> Any:
         """A value that the candidate has sent."""
         try:
             value = self.unpack(is_plain, data)
+            is_right = True
             if answer == _wire.RETURNED:
-                _, changes = value
-                for _, _ in changes:
-                    pass
+                result, changes = value
+                if changes:
+                    # Only what returns nothing may change what it was given; see `take_over`.
+                    is_right = result is None
+                    args, kwargs = fields
+                    for place, _ in changes:
+                        is_right &= place in (kwargs if type(place) is str else range(len(args)))
+            elif answer == _wire.RAISED:
+                is_right = isinstance(value, BaseException)
         except CandidateGone:
             raise
         except Exception:
-            raise self.lose(UNREADABLE) from None
-        if answer == _wire.RAISED and not isinstance(value, BaseException):
+            is_right = False
+        if not is_right:
             raise self.lose(UNREADABLE)
         return value
 
@@ -339,7 +358,7 @@ class Glass(_wire.Codec):  # type: ignore[misc]
             self.renewed = proxy
             try:
                 if ref.path is not None:
-                    twin = self.request(_wire.RESOLVE, *ref.path)
+                    twin = self.request(_wire.RESOLVE, None, *ref.path)
                 elif ref.made_by is not None:
                     twin = self.request(CALL, *ref.made_by)
             finally:
@@ -897,7 +916,7 @@ class Finder:
         is_again = module.__dict__.get("_tg_is_loaded", False)
         kind = _wire.RELOAD if is_again else _wire.IMPORT
         try:
-            self.glass.request(kind, module.__name__)
+            self.glass.request(kind, None, module.__name__)
         except Exception:
             raise
         except BaseException as error:
@@ -978,9 +997,9 @@ def is_same(left: Any, right: Any) -> bool:
 
 def plain_of(value: Any, real: type) -> Any:
     """What is in a container of the candidate."""
-    return glass.request(CALL, real, (value,), {}) if isinstance(value, Mirror) else value
+    return glass.request(_wire.PLAIN, value, real.__name__) if isinstance(value, Mirror) else value
 
 
 def copied(value: Any, how: str) -> Any:
-    function = glass.request(_wire.RESOLVE, "copy", (how,))
+    function = glass.request(_wire.RESOLVE, None, "copy", (how,))
     return glass.request(CALL, function, (value,), {})

@@ -23,6 +23,8 @@ _wire: Any = sys.modules["_testgrad_wire"]
 _surroundings: Any = sys.modules["_testgrad_surroundings"]
 PRINTED_CHARS = 1 << 16
 DETAILS_CHARS = 20_000
+# What is in a container, whatever its class is.
+CONTENTS: dict[str, Any] = {"list": list, "dict": dict, "set": set, "bytearray": bytearray}
 # What a class itself may be asked for, as an enum is.
 CLASSES: dict[str, Any] = {
     "__iter__": iter,
@@ -220,18 +222,23 @@ class Server(_wire.Codec):  # type: ignore[misc]
 
     def answer(self, message: tuple[Any, ...]) -> None:
         """Do one thing that the judge asks for, and say what came of it."""
-        kind, is_plain, data, dropped = message
+        kind, target, is_plain, data, dropped = message
         for number in dropped:
             value = self.objects.pop(number, None)
             self.numbers.pop(id(value), None)
         try:
-            fields = self.unpack(is_plain, data)
-            do: Any = self.DO[kind]
-            value = do(self, *fields)
-            changes = ()
-            if kind == _wire.CALL and value is None:
-                changes = self.changes(fields)
-            reply = (_wire.RETURNED, *self.pack((value, changes)))
+            fields = data if is_plain else self.decode(data)
+            if kind == _wire.CALL:
+                value = self.objects[target](*fields[0], **fields[1])
+                changes = self.changes(*fields) if value is None else ()
+            else:
+                do: Any = self.DO[kind]
+                value = do(self, self.objects[target], *fields) if target else do(self, *fields)
+                changes = ()
+            if type(value) in _wire.ATOMS and not changes:
+                reply = (_wire.RETURNED, True, (value, ()))
+            else:
+                reply = (_wire.RETURNED, *self.pack((value, changes)))
         except _wire.Gone:
             raise
         except BaseException as error:
@@ -251,11 +258,10 @@ class Server(_wire.Codec):  # type: ignore[misc]
             packed = self.pack(Exception(f"{type(error).__name__} that cannot be told"))
         return (_wire.RAISED, *packed)
 
-    def changes(self, fields: Any) -> Any:
+    def changes(self, args: Any, kwargs: Any) -> Any:
         """What a call has made of its containers: their places and what is in them now."""
-        _, args, kwargs = fields
         places = [*enumerate(args), *kwargs.items()]
-        return [(place, part) for place, part in places if _wire.is_mutable(part)]
+        return tuple((place, part) for place, part in places if _wire.is_mutable(part))
 
     def ask(self, kind: int, fields: Any) -> Any:
         """Ask the judge for something in the middle of an answer."""
@@ -273,9 +279,6 @@ class Server(_wire.Codec):  # type: ignore[misc]
             return value
 
     # -- what the judge asks for -------------------------------------------------------------
-
-    def call(self, target: Any, args: Any, kwargs: Any) -> Any:
-        return target(*args, **kwargs)
 
     def assign(self, target: Any, name: str, value: Any) -> None:
         # Whoever patches over there does not see what is in the `__dict__` here, and undoes it by
@@ -307,7 +310,6 @@ class Server(_wire.Codec):  # type: ignore[misc]
         return [str(name) for name in dir(target)]
 
     DO = {  # noqa: RUF012
-        _wire.CALL: call,
         _wire.GET: lambda _, target, name: getattr(target, name),
         _wire.SET: assign,
         _wire.DELETE: delete,
@@ -316,6 +318,7 @@ class Server(_wire.Codec):  # type: ignore[misc]
         _wire.IMPORT: lambda _, name: importlib.import_module(name),
         _wire.NAMES: names,
         _wire.SETTLE: lambda server, *news: server.place.settle(*news),
+        _wire.PLAIN: lambda _, target, name: CONTENTS[name](target),
         _wire.RELOAD: lambda _, name: importlib.reload(sys.modules[name]),
     }
 

@@ -12,6 +12,7 @@ import os
 import random
 import stat
 from contextlib import suppress
+from pathlib import PurePath
 from typing import Any
 
 MOST_FILES = 2_000
@@ -130,7 +131,8 @@ class Watch:
         self.first_cwd = os.getcwd()  # noqa: PTH109
         self.first_env = dict(os.environ)
         self._data = getattr(os.environ, "_data", None)
-        self._seed = random.seed
+        self._seed, self._chdir = random.seed, os.chdir
+        self.has_moved = False
         self.reset()
 
     def reset(self) -> None:
@@ -155,24 +157,36 @@ class Watch:
             kind = type(value)
             if kind is tuple or kind is dict:
                 for part in value.values() if kind is dict else value:
-                    is_new |= self._shows(part)
+                    if type(part) is str or isinstance(part, PurePath):
+                        is_new |= self._shows(part)
         env: dict[str, str | None] = {}
         if self._data != self._env_data:
             env = self._env_news()
         cwd = None
-        try:
-            here = os.getcwd()  # noqa: PTH109
-        except OSError:
-            here = self.cwd
-        if here != self.cwd:
-            cwd = self.cwd = here
-            if here.startswith(self.temporary):
-                is_new |= self.files.add(here)
+        if self.has_moved:
+            cwd = self._moved()
+            is_new |= cwd is not None and cwd.startswith(self.temporary) and self.files.add(cwd)
         seed, self.seed = self.seed, None
         files = self.files.news() if self.files.roots else []
         if not (env or cwd or seed or files or is_new):
             return None
         return env, cwd, seed, files, list(self.files.roots)
+
+    def moved(self, path: Any) -> None:
+        """Stand in for `os.chdir`."""
+        self._chdir(path)
+        self.has_moved = True
+
+    def _moved(self) -> str | None:
+        try:
+            here = os.getcwd()  # noqa: PTH109
+        except OSError:
+            return None
+        self.has_moved = here != self.first_cwd  # which a new process is to be told
+        if here == self.cwd:
+            return None
+        self.cwd = here
+        return here
 
     def _env_news(self) -> dict[str, str | None]:
         now = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "TESTGRAD_"))}
@@ -185,13 +199,8 @@ class Watch:
 
     def _shows(self, value: Any) -> bool:
         """Whether an argument is a place for temporary files that is new to the candidate."""
-        if (
-            not isinstance(value, (str, os.PathLike))
-            or getattr(type(value), "_tg_is_named", None) is not None
-        ):
-            return False
-        path = value if isinstance(value, str) else os.fspath(value)
-        if not isinstance(path, str) or not path.startswith(self.temporary) or "\0" in path:
+        path = str(value)
+        if not path.startswith(self.temporary) or "\0" in path:
             return False
         parts = path[len(self.temporary) :].split("/")
         depth = 3 if parts[0].startswith("pytest-of-") else 1

@@ -28,7 +28,7 @@ ATOMS = frozenset(map(type, (None, True, 1, 1.5, 1j, "", b"", ...)))
 DEEPEST = 60
 MOST_BYTES = 64 << 20
 # What a judge asks for.
-CALL, GET, SET, DELETE, OPERATE, RESOLVE, IMPORT, NAMES, RELOAD, SETTLE = range(10, 20)
+CALL, GET, SET, DELETE, OPERATE, RESOLVE, IMPORT, NAMES, RELOAD, SETTLE, PLAIN = range(10, 21)
 # What either side says.
 RETURNED, RAISED = 0, 1
 # What a candidate asks for, and what it has printed.

@@ -25,9 +25,12 @@ pub struct Relay {
     to: Option<OwnedFd>,
     check: Check,
     most_bytes: usize,
+    buffer: Box<[u8]>,
     /// Of a message that is not whole yet.
     incoming: Vec<u8>,
     outgoing: VecDeque<u8>,
+    /// Bytes read so far.
+    passed: u64,
     /// A message was too long or may not pass: nothing passes any more.
     is_broken: bool,
 }
@@ -38,8 +41,17 @@ impl Relay {
         for end in [&from, &to] {
             rustix::io::ioctl_fionbio(end, true)?;
         }
-        let (incoming, outgoing) = (Vec::new(), VecDeque::new());
-        Ok(Self { from: Some(from), to: Some(to), check, most_bytes, incoming, outgoing, is_broken: false })
+        Ok(Self {
+            from: Some(from),
+            to: Some(to),
+            check,
+            most_bytes,
+            buffer: vec![0; 64 << 10].into(),
+            incoming: Vec::new(),
+            outgoing: VecDeque::new(),
+            passed: 0,
+            is_broken: false,
+        })
     }
 
     /// Whether the job wrote what may not pass.
@@ -61,13 +73,19 @@ impl Relay {
         from.chain(self.to.iter().map(move |to| PollFd::new(to, wanted)))
     }
 
-    /// Passes on what there is and can go.
+    /// Passes on what there is and can go. Where nothing came, it may be that nobody reads any more.
     pub(super) fn pump(&mut self) {
         self.write();
-        while self.outgoing.is_empty() && self.read() {
+        let before = self.passed;
+        while self.outgoing.is_empty() {
+            let may_be_more = self.read();
             self.write();
+            if !may_be_more {
+                break;
+            }
         }
-        if self.outgoing.is_empty() && self.to.as_ref().is_some_and(is_hung_up) {
+        let is_idle = self.passed == before && self.outgoing.is_empty();
+        if is_idle && self.to.as_ref().is_some_and(is_hung_up) {
             self.to = None;
         }
     }
@@ -90,13 +108,13 @@ impl Relay {
     /// Reads once; whether there may be more.
     fn read(&mut self) -> bool {
         let Some(from) = self.from.as_ref().filter(|_| !self.is_broken) else { return false };
-        let mut buffer = [0_u8; 64 << 10];
-        match rustix::io::read(from, &mut buffer) {
+        match rustix::io::read(from, &mut *self.buffer) {
             Ok(0) => self.from = None,
             Ok(count) => {
-                self.incoming.extend_from_slice(buffer.get(..count).unwrap_or_default());
+                self.passed += count as u64;
+                self.incoming.extend_from_slice(self.buffer.get(..count).unwrap_or_default());
                 self.take_messages();
-                return count == buffer.len();
+                return count == self.buffer.len();
             }
             Err(Errno::INTR) => return true,
             Err(Errno::AGAIN) => {}

@@ -449,11 +449,16 @@ impl<'a> Running<'a> {
         let mut next_tick = Instant::now() + TICK;
         loop {
             let time = next_tick.saturating_duration_since(Instant::now());
-            let can_hear = self.wait(worker, time)?;
+            let Ready { relay, control: can_hear, others } = self.wait(worker, time)?;
+            if relay {
+                self.pass_on(worker);
+                if !can_hear && !others && self.stop.is_none() && Instant::now() < next_tick {
+                    continue; // the usual case, and one that a test waits for
+                }
+            }
             self.send_request();
             self.stdout.read();
             self.stderr.read();
-            self.pass_on(worker);
             let mut counted = self.counted(job);
             if self.report.read(watch, counted).is_break() {
                 self.end(worker, End::Stopped);
@@ -527,8 +532,8 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Sleeps until something happens; whether the worker has something to say.
-    fn wait(&self, worker: &Worker, time: Duration) -> Result<bool, Error> {
+    /// Sleeps until something happens; what it is.
+    fn wait(&self, worker: &Worker, time: Duration) -> Result<Ready, Error> {
         let mut fds = vec![PollFd::new(&worker.control, PollFlags::IN)];
         if let Some(report) = &self.report.pipe {
             let wants = if self.unsent.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
@@ -540,10 +545,16 @@ impl<'a> Running<'a> {
                 .flatten()
                 .map(|p| PollFd::new(p, PollFlags::IN)),
         );
+        let own = fds.len();
         fds.extend(self.relay.iter().flat_map(Relay::interests));
         let time = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
         match poll(&mut fds, Some(&time)) {
-            Ok(_) | Err(Errno::INTR) => Ok(fds.first().is_some_and(|fd| !fd.revents().is_empty())),
+            Ok(_) | Err(Errno::INTR) => {
+                let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
+                let control = ready.next().unwrap_or_default();
+                let others = ready.by_ref().take(own - 1).fold(false, |any, one| any | one);
+                Ok(Ready { control, others, relay: ready.any(|ready| ready) })
+            }
             Err(errno) => Err(Error::Worker { step: "waiting for it", source: errno.into() }),
         }
     }
@@ -578,6 +589,16 @@ impl<'a> Running<'a> {
             relay.finish();
         }
     }
+}
+
+/// Who has something to say.
+struct Ready {
+    /// The worker.
+    control: bool,
+    /// The job itself.
+    others: bool,
+    /// The job, to another process, which may also have ended.
+    relay: bool,
 }
 
 enum Heard {
