@@ -99,7 +99,7 @@ class Silent:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_original_passes_and_the_broken_fails_some(name):
     [case] = tasks.library_cases([name], warn=pytest.fail)
-    runner = PytestRunner(case.tests, module=case.module)
+    runner = PytestRunner(case.tests, module=case.module, isolation="none")
     original, broken = runner(case.original), runner(case.broken)
     assert original.all_passed, original.failing
     assert 0 < len(broken.failing) < broken.total == original.total
@@ -110,7 +110,7 @@ def test_the_original_passes_and_the_broken_fails_some(name):
 def test_every_defect_fails_some_tests(name):
     program = PROGRAMS[name]
     source = program.read_source()
-    runner = PytestRunner({"test_it.py": program.read_suite()})
+    runner = PytestRunner({"test_it.py": program.read_suite()}, isolation="none")
     broken = filter(None, (defect.break_source(source) for defect in program.defects))
     suites = [runner(text) for text in broken]
     assert len(suites) >= 2

@@ -339,6 +339,69 @@ def test_arrays_cross_by_their_buffers() -> None:
     assert judged(tests, "def twice(x): return x * 2\ndef mean(x): return x.mean()\n").all_passed
 
 
+def test_objects_without_a_truth_are_only_asked_for_it_by_tests() -> None:
+    tests = """
+    from solution import Shelf
+    def test():
+        with Shelf() as shelf:
+            shelf.put(1)
+        assert shelf.closed is True and not shelf
+    """
+    code = """
+    class Shelf:
+        def __init__(self): self.items, self.closed, self.asked = [], False, 0
+        def __enter__(self): return self
+        def __exit__(self, *_): self.closed = True; self.items = []
+        def put(self, item): self.items.append(item)
+        def __len__(self):
+            self.asked += 1
+            if self.asked > 1: raise RuntimeError("asked for the second time")
+            return len(self.items)
+    """
+    assert judged(tests, code).all_passed
+
+
+@pytest.mark.parametrize("name", ["heapq", "statistics", "fractions", "textwrap"])
+def test_a_module_of_the_standard_library_is_mirrored(name: str) -> None:
+    import importlib
+    from pathlib import Path
+
+    source = Path(str(importlib.import_module(name).__file__)).read_text()
+    tests = {
+        "heapq": """
+    def test():
+        heap = [5, 1, 4]
+        solution.heapify(heap)
+        solution.heappush(heap, 0)
+        assert heap[0] == 0 and solution.nsmallest(2, heap) == [0, 1]
+        assert list(solution.merge([1, 4], [2])) == [1, 2, 4]
+        with pytest.raises(IndexError): solution.heappop([])
+    """,
+        "statistics": """
+    def test():
+        assert solution.mean([1, 2, 4]) == pytest.approx(7 / 3)
+        assert solution.NormalDist(0, 1) + solution.NormalDist(1, 0) == solution.NormalDist(1, 1)
+        with pytest.raises(solution.StatisticsError): solution.mean([])
+    """,
+        "fractions": """
+    def test():
+        half = solution.Fraction(1, 2)
+        assert half + half == 1 and half < 0.6 and str(half * 3) == "3/2" and {half: 1}[half] == 1
+        assert half == solution.Fraction("0.5") and float(half) == 0.5 and round(half * 5) == 2
+    """,
+        "textwrap": """
+    def test():
+        wrapper = solution.TextWrapper(width=10)
+        wrapper.initial_indent = "> "
+        assert wrapper.wrap("some words here") == ["> some", "words here"]
+        assert solution.dedent("  a\\n  b") == "a\\nb"
+    """,
+    }
+    suite = judged("import pytest, solution\n" + textwrap.dedent(tests[name]), source)
+    assert [test.message for test in suite] == [""]
+    assert suite.trust == "isolated"
+
+
 def test_packages_and_several_files_are_mirrored() -> None:
     tests = """
     import solution

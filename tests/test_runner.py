@@ -304,7 +304,7 @@ def act():
     assert modes == ["0o700"] * 3
     assert left - {"__pycache__"} == {"solution.py", "test_a.py"}
 """
-    run = PytestRunner({"test_a.py": THREE})
+    run = PytestRunner({"test_a.py": THREE}, isolation="none")
     suite = run(code)
     assert (suite.all_passed, suite.warnings) == (True, ())
     assert [test.message for test in run(look)] == [""] * 3

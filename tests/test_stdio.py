@@ -3,6 +3,7 @@
 import gzip
 import json
 import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -409,3 +410,34 @@ def test_ctrl_c_keeps_what_is_done() -> None:
     first, second, third = caught.value.results  # type: ignore[attr-defined]
     assert first.all_passed
     assert [str(second), str(third)] == ["interrupted"] * 2
+
+
+def test_a_program_may_judge_outputs(tmp_path: Path) -> None:
+    checker = tmp_path / "check.py"
+    checker.write_text(
+        """
+import sys
+number, output, expected = (open(path).read().split() for path in sys.argv[1:4])
+if output == ["crash"]: sys.exit(3)
+if len(output) != 2: print("two numbers are wanted"); sys.exit(2)
+sys.exit(0 if int(output[0]) * int(output[1]) == int(number[0]) else 1)
+"""
+    )
+    runner = StdioRunner([("12", "")], checker=[sys.executable, str(checker)])
+    assert runner("print(3, 4)").all_passed
+    assert runner("print(2, 6)").all_passed
+    wrong = runner("print(2, 5)")
+    assert (wrong[0].status.value, wrong[0].message) == (
+        "failed",
+        "the checker says that it is wrong",
+    )
+    assert runner("print(2)")[0].message == "two numbers are wanted"
+    with pytest.raises(NoVerdict, match="exit code 3"):
+        runner("print('crash')")
+    with pytest.raises(NoVerdict, match="No such file"):
+        StdioRunner([("", "")], checker=["/no/such/checker"])("print(1)")
+    assert pickle.loads(pickle.dumps(runner))("print(3, 4)").all_passed
+    with pytest.raises(TypeError, match="checker must be a function, or the words of a command"):
+        StdioRunner([], checker="check")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="checker must have words"):
+        StdioRunner([], checker=[])

@@ -401,7 +401,9 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         raise _wire.Gone
 
     def proxy(self, cls: Any, number: int, base: Any, *more: Any) -> Any:
-        known = self.proxies.get(number) or self.kept.get(number)
+        known = self.proxies.get(number)
+        if known is None:
+            known = self.kept.get(number)
         if known is not None:
             return known
         self.dropped.discard(number)

@@ -8,6 +8,7 @@ Python 3.8 or later.
 
 from __future__ import annotations
 
+import array
 import collections
 import datetime
 import decimal
@@ -242,6 +243,11 @@ STANDARD: dict[type, tuple[str, Callable[[Any], tuple[Any, ...]], Callable[..., 
         "fraction",
         lambda v: (v.numerator, v.denominator),
         fractions.Fraction,
+    ),
+    array.array: (
+        "array",
+        lambda v: (v.typecode, v.tobytes()),
+        lambda typecode, data: array.array(typecode, data),
     ),
     uuid.UUID: ("uuid", lambda v: (v.hex,), uuid.UUID),
     pathlib.PosixPath: ("path", lambda v: (str(v),), pathlib.Path),

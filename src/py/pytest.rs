@@ -22,16 +22,19 @@ use crate::runner::rewritten::Rewritten;
 use crate::runner::{Candidate, Judge, Module, Project, Runner, Tests};
 use crate::sandbox::Limits;
 
-/// Judges candidates by a real pytest: each in a fresh contained process, beside a copy of the tests.
+/// Judges candidates by a real pytest, in a process of its own, contained like the candidate's.
+///
+/// The tests see the candidate through a mirror of its module, and it sees nothing of them (`suite.trust` is
+/// "isolated"). Tests that cannot be apart from the code share a process with it: then `suite.trust` is
+/// "shared", and `suite.warnings` says why. What the tests and the reference are decides that, never a candidate.
 ///
 /// A test that passed is PASSED; a failed assertion or an exception in it is FAILED; a broken fixture,
 /// import, crash or limit is ERROR with a reason ("fixture", "collection", "crash", "timeout", "memory",
-/// "disk", "interrupted"). When the process dies or hangs in a test, that test is the ERROR, the results
-/// before it stand, and a new process goes on with the rest. A test that got no turn is ERROR "not_run",
-/// never absent. A file that cannot be imported is one ERROR named after the file. Severity comes from the
-/// markers `severity("critical")`, `critical`, `major` and `minor`. Tests and candidate share a process
-/// (`suite.trust` is "shared"): a candidate that wants to cheat can. What held it is
-/// `suite.containment`.
+/// "output", "disk", "interrupted"). When the process dies or hangs in a test, that test is the ERROR, the
+/// results before it stand, and a new process goes on with the rest. A test that got no turn is ERROR
+/// "not_run", never absent. A file that cannot be imported is one ERROR named after the file, or with
+/// `reference` or `expected` the ERROR of each of its tests. Severity comes from the markers
+/// `severity("critical")`, `critical`, `major` and `minor`. What held both is `suite.containment`.
 ///
 /// Args:
 ///     tests: A directory, a file, or a mapping of relative paths to texts; a path is read at every call.
@@ -41,12 +44,14 @@ use crate::sandbox::Limits;
 ///     limits: What a candidate may use.
 ///     python: The interpreter, 3.8 or later with pytest; None means this one.
 ///     preload: Modules to import before the candidate, once for many of them, such as "numpy".
-///     coverage: Measure the share of the candidate's lines that ran, with coverage.py.
+///     coverage: Measure the share of the candidate's lines that ran, with coverage.py; tests and candidate then
+///         share a process.
 ///     args: Further arguments for pytest.
 ///     plugins: The pytest plugins to load, as for its option `-p`; others are not loaded.
 ///     env: Environment variables beside PATH, HOME, TMPDIR, LANG and TZ; the caller's own are not passed on.
 ///     seed: Seeds `random` and the hashes of strings; None means that only the hashes are fixed.
-///     readable: Paths that the tests may read beside the system and the interpreter.
+///     readable: Paths that the tests may read beside the system and the interpreter; the candidate may where it
+///         shares their process.
 ///     require: The least containment, "full", "partial" or "weak", or mechanisms that must be enforced.
 ///     avoid: Mechanisms of containment not to use.
 ///     repeat: Judge so many times; a test that changes its mind is flaky and counts as its worst outcome.

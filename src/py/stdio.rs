@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyString};
 
 use super::convert::NewArgs;
+use super::enums::wrong_type;
 use super::runner::{
     Any, CaseReader, Holding, Many, Names, Verdict, again, at_least_one, clock_of, fresh_of, paired,
     stops_at_failure,
 };
 use crate::outcome::SuiteResult;
 use crate::runner::compare::Comparison;
-use crate::runner::stdio::{Case, Stdio};
+use crate::runner::contained::{Contained, Known};
+use crate::runner::stdio::{Case, Checking, Stdio};
 use crate::runner::{Candidate, Judge, Module, Runner};
 use crate::sandbox::Limits;
 
@@ -32,8 +34,10 @@ use crate::sandbox::Limits;
 ///     compare: "trimmed" (lines, blanks at their ends ignored), "exact", "tokens" (words), "floats" (words,
 ///         numbers within `tolerance`), or "unordered" (lines in any order).
 ///     tolerance: For "floats": |a - b| <= tolerance * max(1, |b|), b the expected one.
-///     checker: Where several outputs are right: a function of input, output and expected output that
-///         returns True, or False or a str that says what is wrong. It takes the place of `compare`.
+///     checker: Where several outputs are right, in place of `compare`: a function of input, output and expected
+///         output that returns True, or False or a str that says what is wrong; or the words of a command, which
+///         is run contained with three more, the names of files with input, output and expected output, and ends
+///         with exit code 0 where it is right and with 1 or 2 where it is wrong.
 ///     fresh: "process" runs each case in a process of its own; "program" runs all cases of a candidate in
 ///         one process, which is faster and lets one case leave something for the next.
 ///     clock: What durations are: "elapsed" (less what the machine made the candidate wait for a processor) or
@@ -68,11 +72,31 @@ pub struct StdioRunner {
     kwargs: Py<PyDict>,
 }
 
+/// The words of a command; what is a file here is named by its whole path.
+fn command_of(checker: &Bound<'_, PyAny>) -> PyResult<Option<Vec<String>>> {
+    if checker.is_callable() {
+        return Ok(None);
+    }
+    let takes = "a function, or the words of a command";
+    if checker.is_instance_of::<PyString>() {
+        return Err(wrong_type("checker", takes, checker));
+    }
+    let words: Vec<String> = checker.extract().map_err(|_| wrong_type("checker", takes, checker))?;
+    if words.is_empty() {
+        return Err(PyValueError::new_err("checker must have words, got none"));
+    }
+    let whole = |word: String| match std::path::Path::new(&word).canonicalize() {
+        Ok(path) if path.is_file() => path.to_string_lossy().into_owned(),
+        _ => word,
+    };
+    Ok(Some(words.into_iter().map(whole).collect()))
+}
+
 #[pymethods]
 impl StdioRunner {
     #[new]
     #[pyo3(signature = (cases: "Iterable[tuple[str, str] | Mapping[str, object]]", *, compare="trimmed", tolerance=None,
-                        checker: "Callable[[str, str, str], bool | str] | None"=None, fresh="process",
+                        checker: "Callable[[str, str, str], bool | str] | Sequence[str] | None"=None, fresh="process",
                         clock="elapsed", module="solution", limits=None, python=None, preload=Vec::new(), env=None, seed=None,
                         readable=Vec::new(), require=Names::of("partial"), avoid=Names::default(), repeat=1,
                         cache=0, stop_at=None))]
@@ -122,11 +146,19 @@ impl StdioRunner {
                 })
             })
             .collect::<PyResult<_>>()?;
+        let argv = checker.as_ref().map(|checker| command_of(checker.bind(py))).transpose()?.flatten();
         let held = Holding { limits, python, preload, env, seed, readable, require, avoid };
         held.describe(&kwargs)?;
         let no_module = || PyValueError::new_err(format!("module must be a dotted name, got {module:?}"));
+        let contained = held.contained(py)?;
+        let checking = argv.map(|argv| {
+            let readable = argv.iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
+            Checking { contained: Contained { known: Known::default(), readable, ..contained.clone() }, argv }
+        });
+        let checker = checker.filter(|_| checking.is_none());
         let stdio = Stdio {
-            contained: held.contained(py)?,
+            contained,
+            checking,
             labels: cases.iter().map(|case| case.label.clone()).collect(),
             cases,
             comparison: Comparison::parse(compare, tolerance)

@@ -120,10 +120,10 @@ pub enum Error {
         /// What it was, and what the system said.
         message: String,
     },
-    /// The function that judges outputs failed.
+    /// The function or program that judges outputs failed.
     #[error("the checker failed: {words}")]
     Checker {
-        /// Its exception.
+        /// Its exception, or how it ended.
         words: String,
     },
     /// The results do not make a suite.

@@ -1,5 +1,6 @@
 //! Judges a program by what it prints for given inputs.
 
+use std::ops::ControlFlow;
 use std::os::unix::process::ExitStatusExt;
 
 use serde_json::json;
@@ -7,11 +8,15 @@ use serde_json::json;
 use super::cases::{Ask, Clock, Finding, Fresh, Label, Line, Run};
 use super::compare::{Comparison, compare};
 use super::contained::{Contained, Request};
-use super::ending::{exit_words, last_words};
+use super::ending::{exit_words, last_words, words};
 use super::stage::Module;
-use super::{Candidate, Error, IsCancelled};
+use super::tree::Entry;
+use super::{Candidate, Error, Generation, IsCancelled};
 use crate::outcome::SuiteResult;
-use crate::sandbox::{Done, End};
+use crate::sandbox::{Done, End, Event, Job, Waits};
+
+/// What is kept of what a checker prints.
+const CHECKER_BYTES: usize = 64 << 10;
 
 /// One case.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +51,67 @@ pub struct Stdio {
     pub module: Module,
     /// Whether to end the run at the first case that does not pass.
     pub stops_at_failure: bool,
+    /// A program that says when an output is right, in place of `comparison`.
+    pub checking: Option<Checking>,
+}
+
+/// A program that judges outputs; see [`Checking::check`].
+#[derive(Clone, Debug)]
+pub struct Checking {
+    /// What holds it: it reads what a candidate has printed.
+    pub contained: Contained,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+}
+
+impl Checking {
+    /// Runs it as `ARGV input output expected`: exit code 0 is right, 1 and 2 are wrong, and what it prints is why.
+    fn check(&self, input: &[u8], output: &[u8], expected: &[u8]) -> Result<Result<(), String>, Error> {
+        let files = [("input", input), ("output", output), ("expected", expected)]
+            .map(|(name, body)| Entry { path: name.into(), mode: Some(0o644), body: body.to_vec() });
+        let names = files.iter().map(|file| file.path.display().to_string());
+        let argv: Vec<String> = self.argv.iter().cloned().chain(names).collect();
+        let fields = json!({"kind": "program", "how": "command", "main": "", "argv": argv});
+        let request = Request::new(fields, &files, &[]);
+        let limits = &self.contained.limits;
+        let job = Job {
+            request: request.parts(),
+            stdin: &[],
+            timeout: limits.timeout(),
+            cpu: limits.cpu(),
+            output_bytes: CHECKER_BYTES,
+            ends_on_flood: false,
+            report_bytes: CHECKER_BYTES,
+            line_bytes: CHECKER_BYTES,
+            more: Vec::new(),
+            waits: Waits::Apart,
+        };
+        let generation = Generation::now();
+        let mut missing = None;
+        let mut watch = |event: Event<'_>| {
+            if let Event::Line(line, _) = event
+                && let Ok(said) = serde_json::from_slice::<serde_json::Value>(line)
+            {
+                missing = said.get("message").and_then(|message| message.as_str()).map(str::to_owned);
+            }
+            if generation.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let mut lease = self.contained.lease("program", "_program.py", &json!({}), &mut || false)?;
+        let done = lease.run(&job, &mut watch, &mut || generation.is_cancelled())?;
+        let said =
+            last_words(&[&String::from_utf8_lossy(&done.stdout), &String::from_utf8_lossy(&done.stderr)]);
+        match (missing, done.end) {
+            (Some(words), _) => Err(Error::Checker { words }),
+            (None, End::Exited(Some(status))) if status.success() => Ok(Ok(())),
+            (None, End::Exited(Some(status))) if matches!(status.code(), Some(1 | 2)) => {
+                Ok(Err(if said.is_empty() { "the checker says that it is wrong".to_owned() } else { said }))
+            }
+            (None, end) => {
+                let words = words(end, limits.timeout(), limits.cpu());
+                Err(Error::Checker { words: format!("{words}: {said}") })
+            }
+        }
+    }
 }
 
 impl Stdio {
@@ -128,9 +194,10 @@ impl Stdio {
             };
             return Ok(Finding::error(reason, message, said));
         }
-        let verdict = match checker {
-            Some(checker) => checker(&case.input, exit.stdout, &case.output)?,
-            None => compare(exit.stdout, &case.output, &self.comparison),
+        let verdict = match (checker, &self.checking) {
+            (Some(checker), _) => checker(&case.input, exit.stdout, &case.output)?,
+            (None, Some(checking)) => checking.check(&case.input, exit.stdout, &case.output)?,
+            (None, None) => compare(exit.stdout, &case.output, &self.comparison),
         };
         Ok(match verdict {
             Ok(()) => Finding::passed(),

@@ -153,7 +153,10 @@ def _repair(case: Case, options: Options, watcher: Watcher, stop: threading.Even
     try:
         loop = AgentTestLoop(
             PytestRunner(
-                case.tests, module=case.module, limits=Limits(timeout_s=options.timeout_s)
+                case.tests,
+                module=case.module,
+                isolation="none",  # edits of our own do not cheat
+                limits=Limits(timeout_s=options.timeout_s),
             ),
             RepairAgent(case.broken, seed=options.seed),
             max_iterations=options.max_iterations,
