@@ -43,6 +43,17 @@ USUAL = (
     "typing warnings"
 )
 
+CALLS = """
+import statistics, time
+from solution import f
+def test_calls():
+    times = []
+    for number in range(5000):
+        began = time.perf_counter()
+        f(number, "text")
+        times.append(time.perf_counter() - began)
+    raise OSError(statistics.median(times) * 1e6)
+"""
 Row = tuple[str, float, str]
 
 
@@ -244,12 +255,12 @@ def io_subprocess(workers: int) -> Callable[[], None]:
     return lambda: threaded(one, calls, workers)
 
 
-def pytest_ours(workers: int) -> Callable[[], None]:
+def pytest_ours(workers: int, isolation: str) -> Callable[[], None]:
     from testgrad import PytestRunner, run_many
 
     pairs = []
     for task in humaneval()[:40]:
-        run = PytestRunner(task["tests"], module=task["module"])
+        run = PytestRunner(task["tests"], module=task["module"], isolation=isolation)
         pairs += [(code, run) for code in task["codes"].values()]
     fresh = True
 
@@ -261,17 +272,17 @@ def pytest_ours(workers: int) -> Callable[[], None]:
     return judge
 
 
-def pytest_once(workers: int) -> Callable[[], None]:
+def pytest_once(workers: int, isolation: str) -> Callable[[], None]:
     """Each suite for one candidate only, so that nothing of the tests can be kept."""
     from testgrad import PytestRunner, run_many
 
     tasks = humaneval()[:100]
 
     def judge() -> None:
-        pairs = [
-            (task["codes"]["reference"], PytestRunner(task["tests"], module=task["module"]))
-            for task in tasks
-        ]
+        pairs = []
+        for task in tasks:
+            run = PytestRunner(task["tests"], module=task["module"], isolation=isolation)
+            pairs.append((task["codes"]["reference"], run))
         run_many(pairs, workers=workers)
 
     return judge
@@ -307,8 +318,15 @@ CONTENDERS: dict[str, tuple[Callable[[int], Callable[[], None]], Callable[[], in
     "stdio": (lambda workers: io_ours(workers, "process"), lambda: cases_of(io_tasks())),
     "stdio, program": (lambda workers: io_ours(workers, "program"), lambda: cases_of(io_tasks())),
     "stdio, subprocess": (io_subprocess, lambda: cases_of(io_tasks()[:6])),
-    "pytest": (pytest_ours, lambda: sum(len(t["codes"]) for t in humaneval()[:40])),
-    "pytest, once": (pytest_once, lambda: len(humaneval()[:100])),
+    "pytest": (
+        lambda workers: pytest_ours(workers, "none"),
+        lambda: sum(len(t["codes"]) for t in humaneval()[:40]),
+    ),
+    "pytest, apart": (
+        lambda workers: pytest_ours(workers, "process"),
+        lambda: sum(len(t["codes"]) for t in humaneval()[:40]),
+    ),
+    "pytest, once": (lambda workers: pytest_once(workers, "none"), lambda: len(humaneval()[:100])),
     "python -m pytest": (pytest_plain, lambda: len(humaneval()[:6])),
 }
 
@@ -410,8 +428,11 @@ def ratios(rounds: int, workers: int) -> Iterator[Row]:
     yield f"stdio, a process a case{end}: subprocess / ours", slow / found["stdio"], ">= 5"
     together = slow / found["stdio, program"]
     yield f"stdio, a process a program{end}: subprocess / ours", together, ">= 18"
-    found = times(["pytest", "pytest, once", "python -m pytest"], workers, rounds)
+    found = times(["pytest", "pytest, apart", "pytest, once", "python -m pytest"], workers, rounds)
     slow = found["python -m pytest"]
+    apart = found["pytest, apart"]
+    yield f"HumanEval by pytest, apart{end}: python -m pytest / ours", slow / apart, ">= 8"
+    yield f"HumanEval by pytest{end}: apart / in one process", apart / found["pytest"], "<= 1.8"
     yield f"HumanEval by pytest{end}: python -m pytest / ours", slow / found["pytest"], ">= 12"
     yield f"the same, each suite used once{end}", slow / found["pytest, once"], ">= 12"
 
@@ -436,9 +457,11 @@ def single() -> Iterator[Row]:
         time.perf_counter() - began,
         "<= 1.1",
     )
+    suite = PytestRunner({"test_a.py": CALLS})("def f(a, b): return a")
+    yield "a call through the mirror, microseconds", float(suite[0].message.split()[1]), "<= 60"
     close()
     tests = {"test_a.py": "import solution\ndef test_a(): pass\n"}
-    PytestRunner(tests).run_many([""] * 8, workers=2)
+    PytestRunner(tests, isolation="none").run_many([""] * 8, workers=2)
     bytes_ = 0
     for path in Path("/proc").iterdir():
         if path.name.isdigit():

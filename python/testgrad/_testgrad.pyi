@@ -12,7 +12,7 @@ from testgrad.enums import TestSeverity, TestStatus
 from testgrad.errors import NoVerdict
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
-__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "CommandRunner", "Containment", "Curriculum", "FeedbackEntry", "FunctionRunner", "Gated", "GroupSignal", "History", "Layer", "LearningPoint", "Limits", "LoopRun", "MultiSignal", "PassRate", "Progression", "PytestRunner", "RewardSignal", "RewardWeights", "SeverityWeighted", "StdioRunner", "SuiteResult", "Task", "TestResult", "_TaskReader", "_cancel_runs", "_encode_value", "_end", "_idle_workers", "_launch", "_parse_value", "advantages", "binary_reward", "build_feedback", "close", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "run_many", "run_pytest", "severity_weighted_reward", "speed_score"]
+__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "CommandRunner", "Containment", "Curriculum", "FeedbackEntry", "FunctionRunner", "Gated", "GroupSignal", "History", "Layer", "LearningPoint", "Limits", "LoopRun", "MultiSignal", "PassRate", "Progression", "PytestRunner", "RewardSignal", "RewardWeights", "SeverityWeighted", "StdioRunner", "SuiteResult", "Task", "TestResult", "_TaskReader", "_cancel_runs", "_encode_value", "_end", "_idle_workers", "_is_sound", "_launch", "_parse_value", "advantages", "binary_reward", "build_feedback", "close", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "run_many", "run_pytest", "severity_weighted_reward", "speed_score"]
 
 ABSENT: Final[int]
 """
@@ -1755,6 +1755,11 @@ def _end(pid: SupportsIndex) -> None:
 def _idle_workers() -> int:
     """
     How many warm workers wait for a job.
+    """
+
+def _is_sound(message: bytes) -> bool:
+    """
+    Whether a message from the process of a candidate may pass to a judge; for tests.
     """
 
 def _launch(plan: str) -> int:

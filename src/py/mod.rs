@@ -54,7 +54,7 @@ mod _testgrad {
     #[pymodule_export]
     use super::runner::{_cancel_runs, run_many};
     #[pymodule_export]
-    use super::sandbox::{_end, _idle_workers, _launch, close};
+    use super::sandbox::{_end, _idle_workers, _is_sound, _launch, close};
     #[pymodule_export]
     use super::stdio::StdioRunner;
     #[pymodule_export]

@@ -115,3 +115,9 @@ impl Limits {
         Ok(kwargs)
     }
 }
+
+/// Whether a message from the process of a candidate may pass to a judge; for tests.
+#[pyfunction]
+pub fn _is_sound(message: &[u8]) -> bool {
+    crate::runner::wire::is_sound(message)
+}

@@ -153,7 +153,8 @@ impl StdioRunner {
         let contained = held.contained(py)?;
         let checking = argv.map(|argv| {
             let readable = argv.iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
-            Checking { contained: Contained { known: Known::default(), readable, ..contained.clone() }, argv }
+            let contained = Contained { known: Known::default(), readable, ..contained.clone() };
+            Box::new(Checking { contained, argv })
         });
         let checker = checker.filter(|_| checking.is_none());
         let stdio = Stdio {

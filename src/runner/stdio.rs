@@ -52,7 +52,7 @@ pub struct Stdio {
     /// Whether to end the run at the first case that does not pass.
     pub stops_at_failure: bool,
     /// A program that says when an output is right, in place of `comparison`.
-    pub checking: Option<Checking>,
+    pub checking: Option<Box<Checking>>,
 }
 
 /// A program that judges outputs; see [`Checking::check`].
