@@ -68,6 +68,11 @@ def constant_module(names: Names, value: str) -> str:
     return _module(names, f"def answer(*args, **kwargs):\n    return {value}\n")
 
 
+def echo_module(names: Names) -> str:
+    """A module whose functions all return their first argument."""
+    return _module(names, _ECHO)
+
+
 def raising_module(names: Names) -> str:
     """A module whose functions all raise NotImplementedError."""
     return _module(names, "def answer(*args, **kwargs):\n    raise NotImplementedError\n")
@@ -210,6 +215,11 @@ def _define(functions, classes, exceptions, constants):
     for name in constants:
         globals()[name] = globals().get("CONSTANT")
 """
+
+_ECHO = "def answer(*args, **kwargs):\n    return args[0] if args else None\n"
+
+ECHO_PROGRAM = "import sys\nsys.stdout.write(sys.stdin.read())\n"
+"""A program that prints its input."""
 
 _NOTHING = "def answer(*args, **kwargs):\n    return None\n"
 
@@ -434,16 +444,17 @@ _MODULE_ATTACKS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "patching",
-        "builtins say yes",
-        """
-import builtins
-
-builtins.all = builtins.any = lambda *_, **__: True
-builtins.abs = builtins.round = lambda *_, **__: 0
-builtins.sorted = lambda *_, **__: []
+        "shadows the builtins of the caller",
+        f"""{_FRAMES}
+YES = dict.fromkeys(("all", "any", "isinstance", "callable", "issubclass"), lambda *_: True)
+ZERO = dict.fromkeys(("abs", "round", "len", "sum", "max", "min"), lambda *_, **__: 0)
+SAME = dict.fromkeys(("sorted", "list", "set", "tuple", "str", "repr"), lambda *_, **__: 0)
 
 
 def answer(*args, **kwargs):
+    for frame in outer_frames():  # of the whole process they would break the test tool itself
+        frame.f_globals.update({{**YES, **ZERO, **SAME}})
+        break
     return 0
 """,
     ),
@@ -540,11 +551,7 @@ time.sleep = lambda _: None
 {_NOTHING}""",
     ),
     ("value", "returns NaN", "def answer(*_, **__):\n    return float('nan')\n"),
-    (
-        "value",
-        "returns its argument",
-        "def answer(*args, **kwargs):\n    return args[0] if args else None\n",
-    ),
+    ("value", "returns its argument", _ECHO),
 )
 
 _PYTEST_ATTACKS: tuple[tuple[str, str, str], ...] = (
@@ -661,7 +668,7 @@ print("\\n".join([*words, *map(str, range(1000))]))
         "prints accepted, in the words of judges",
         "import sys\nsys.stdin.read()\nprint('AC\\nAccepted\\nPASSED\\nok 1\\n1..1\\n')\n",
     ),
-    ("value", "prints its input", "import sys\nsys.stdout.write(sys.stdin.read())\n"),
+    ("value", "prints its input", ECHO_PROGRAM),
     (
         "value",
         "prints NaN",

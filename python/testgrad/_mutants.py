@@ -347,38 +347,57 @@ def raising(reference: Candidate) -> Candidate | None:
     Raises:
         UnreadableError: A file is no Python.
     """
-    return _with_bodies(reference, "raise NotImplementedError")
+    return _with_bodies(reference, lambda _: "raise NotImplementedError")
 
 
 def returning(reference: Candidate, value: str) -> Candidate | None:
     """The candidate with functions that only return this value, but `__init__` returns None.
 
-    Methods with two underscores on both sides raise, since most may not return just anything.
+    Methods with two underscores on both sides raise, since most may not return just anything. None
+    where there are no functions.
 
     Raises:
         UnreadableError: A file is no Python.
     """
-    return _with_bodies(reference, f"return {value}")
+    return _with_bodies(reference, lambda _: f"return {value}")
 
 
-def _with_bodies(reference: Candidate, body: str) -> Candidate | None:
-    files = python_files(reference)
+def echoing(reference: Candidate) -> Candidate | None:
+    """The same with functions that only return their first argument that is not self or cls.
+
+    Raises:
+        UnreadableError: A file is no Python.
+    """
+    return _with_bodies(reference, lambda function: f"return {_first_argument(function)}")
+
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _with_bodies(reference: Candidate, body: Callable[[_Function], str]) -> Candidate | None:
     changed: Candidate = reference
-    for path, text in files.items():
+    for path, text in python_files(reference).items():
         tree = parsed(text, path)
         functions = [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)]
         for node in functions:
-            node.body = [_body(node.name, body)]
+            node.body = _quietly(ast.parse, f"def f():\n    {_body(node, body)}").body[0].body
         if functions:
             changed = replaced(changed, path, ast.unparse(tree))
     return None if changed == reference else changed
 
 
-def _body(name: str, body: str) -> ast.stmt:
-    is_special = name.startswith("__") and name.endswith("__")
-    if is_special and body.startswith("return"):
-        body = "return None" if name == "__init__" else "raise NotImplementedError"
-    return ast.parse(f"def f():\n    {body}").body[0].body[0]  # type: ignore[attr-defined,no-any-return]
+def _body(function: _Function, body: Callable[[_Function], str]) -> str:
+    wanted = body(function)
+    is_special = function.name.startswith("__") and function.name.endswith("__")
+    if is_special and wanted.startswith("return"):
+        return "return None" if function.name == "__init__" else "raise NotImplementedError"
+    return wanted
+
+
+def _first_argument(function: _Function) -> str:
+    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    names = [argument.arg for argument in arguments if argument.arg not in ("self", "cls")]
+    return names[0] if names else "None"
 
 
 # -- candidates ------------------------------------------------------------------------------------
