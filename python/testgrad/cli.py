@@ -55,9 +55,9 @@ def _add_audit(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "audit",
         help="say what the tests of tasks are worth",
-        description="Run the reference of each task, programs that do nothing, mutants and attacks, "
-        "and say what the tests made of them. Exit code 1 where a task is not ok, 3 where some could "
-        "not be audited and the others are ok.",
+        description="Run the reference of each task, programs that do nothing, mutants and "
+        "attacks, and say what the tests made of them. Exit code 1 where a task is not ok, 3 where "
+        "some could not be audited and the others are ok.",
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="tasks: a file or a folder")
     parser.add_argument("--task", metavar="ID", help="only the task of this name")
@@ -95,11 +95,12 @@ def _run_audit(arguments: argparse.Namespace) -> int:
             continue
         name = f"task {len(results) + 1}, {task.id}"
         try:
-            audit = audit_task(task, progress=sys.stderr.isatty(), **chosen)
+            task.runner()
         except ValueError as error:
             _warn(str(error))
             results.append(None)
             continue
+        audit = audit_task(task, progress=sys.stderr.isatty(), **chosen)
         results.append(audit.ok)
         sys.stdout.write(f"{audit.to_json() if arguments.json else audit}\n")
         sys.stdout.flush()
