@@ -247,8 +247,8 @@ def audit_task(
             two in `variants`.
         runner: What judges; None means `task.runner()`.
         mutants: How many mutants at most, >= 0.
-        repeat: How often the reference runs, >= 1. A test that fails once in three runs is found
-            by three runs in 70 of 100 cases, by ten in 98.
+        repeat: How often the reference runs, >= 1. A test that fails in one of three runs is
+            found by three runs in 67 of 100 audits, by ten in 98.
         seed: Of the choice of mutants.
         workers: How many programs run at a time, >= 1; None means one a core.
         progress: Show a bar for each batch.
