@@ -264,8 +264,8 @@ def audit_task(
         >>> task = Task("double", kind="function", entry_point="double", reference=
         ...             "def double(x): return 2 * x", cases=[{"args": [2], "expected": 4}])
         >>> audit = audit_task(task, attacks=False)
-        >>> audit.ok, [mutant.description for mutant in audit.survivors]
-        (True, [])
+        >>> audit.ok, [mutant.description for mutant in audit.survivors]  # 2 + 2 is 2 * 2
+        (False, ['line 1: * to +'])
     """
     if mutants < 0 or repeat < 1 or not 0.0 <= mutation_threshold <= 1.0:
         raise ValueError("mutants must be >= 0, repeat >= 1, and mutation_threshold in 0..1")
