@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import random
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 Candidate = str | dict[str, str]
 
@@ -444,12 +444,12 @@ def _quietly(read: Callable[[str], Any], text: str) -> Any:
         return read(text)
 
 
-def is_python(candidate: Candidate | Mapping[str, str] | None) -> bool:
+def is_python(candidate: Candidate | None) -> TypeGuard[Candidate]:
     """Whether a candidate is Python that can be edited."""
     if candidate is None:
         return False
+    files = python_files(candidate)
     try:
-        files = python_files(candidate if isinstance(candidate, str) else dict(candidate))
         for path, text in files.items():
             parsed(text, path)
     except UnreadableError:

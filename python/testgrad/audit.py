@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from . import _attacks, _mutants
@@ -165,7 +165,7 @@ class TaskAudit:
     attacks: tuple[AttackAudit, ...] = ()
     tests: tuple[TestAudit, ...] = ()
     problems: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -284,7 +284,7 @@ class _Examined:
         self, task: Any, runner: Runner | None, workers: int | None, progress: bool
     ) -> None:
         self.task = task
-        self.has_own_runner = runner is None
+        self.uses_tasks_runner = runner is None
         self.runner: Runner = task.runner() if runner is None else runner
         self.workers, self.progress = workers, progress
         self.reference, self.stub = _variant(task, "reference"), _variant(task, "stub")
@@ -321,7 +321,7 @@ class _Examined:
         idle = [("empty", self._empty()), *self._stubs(names)]
         changed = self._changed(most_mutants, seed)
         attacks = self._cheats(names) if with_attacks else []
-        if self.right and self.has_own_runner:
+        if self.right and self.uses_tasks_runner:
             self.runner = _bounded(self.task, self.right, self.runner)
         suites = self.judge(
             [
@@ -350,7 +350,6 @@ class _Examined:
             found += [(f"prints {value}", f"print({value})\n") for value in _mutants.STUB_VALUES]
             found.append(("prints its input", _attacks.ECHO_PROGRAM))
         elif _mutants.is_python(self.reference):
-            assert self.reference is not None
             found.append(("raises", _mutants.raising(self.reference)))
             for value in _mutants.STUB_VALUES:
                 found.append((f"returns {value}", _mutants.returning(self.reference, value)))
