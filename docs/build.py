@@ -58,6 +58,7 @@ def main() -> None:
             "google",
             "testgrad",
             "testgrad.agents",
+            "testgrad.audit",
             "testgrad.sandbox",
         ],
         check=True,

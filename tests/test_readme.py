@@ -14,6 +14,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MODULES = [
     "testgrad._testgrad",
     "testgrad.agents",
+    "testgrad.audit",
     "testgrad.errors",
     "testgrad.plot",
     "testgrad.sandbox",

@@ -89,6 +89,17 @@ def suite_html(suite: SuiteResult) -> str:
     return f"<div><p>{escape(repr(suite))}</p>{problems}{_table(names, rows)}</div>"
 
 
+def audit_html(
+    task_id: str, ok: bool, summary: Sequence[tuple[str, str]], findings: Sequence[str]
+) -> str:
+    """Show an audit: a row for each thing measured, and what is wrong below."""
+    color = _COLORS[TestStatus.PASSED if ok else TestStatus.FAILED]
+    head = f'<b style="color:{color}">{"ok" if ok else "not ok"}</b> {escape(_cut(task_id))}'
+    rows = [f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in summary]
+    wrong = "".join(f"<li>{escape(_cut(text))}</li>" for text in findings[:_MOST_ROWS])
+    return f"<div><p>{head}</p>{_table(('what', 'result'), rows)}<ul>{wrong}</ul></div>"
+
+
 def _ends(entries: list[FeedbackEntry]) -> list[FeedbackEntry]:
     if len(entries) <= _MOST_ROWS:
         return entries
