@@ -9,6 +9,9 @@ import pytest
 
 from testgrad import Limits, PytestRunner, SuiteResult
 
+NAMESPACES = ("user", "pid", "mount", "network", "ipc", "uts")
+LEVELS = pytest.mark.parametrize("avoid", [(), NAMESPACES], ids=["full", "no namespaces"])
+
 
 def judged(tests: str, code: str | dict[str, str], **settings: Any) -> SuiteResult:
     """The suite of one test file against a candidate, apart from it."""
@@ -320,6 +323,20 @@ def test_what_honest_tests_do_works_apart() -> None:
     assert (suite.all_passed, suite.trust, suite.warnings) == (True, "isolated", ())
 
 
+def test_without_namespaces_all_but_temporary_files_works_apart() -> None:
+    suite = judged(HONEST, CODE, avoid=NAMESPACES)
+    assert (suite.all_passed, suite.trust) == (True, "shared")
+    assert suite.warnings == (
+        "tests and candidate share a process: temporary files need a mount namespace otherwise",
+    )
+    before, _, rest = HONEST.partition("def test_surroundings")
+    suite = judged(
+        before + "def test_values" + rest.partition("def test_values")[2], CODE, avoid=NAMESPACES
+    )
+    assert [test.name + ": " + test.message for test in suite if test.is_failing] == []
+    assert (suite.trust, suite.warnings) == ("isolated", ())
+
+
 def test_the_same_in_one_process() -> None:
     suite = judged(HONEST, CODE, isolation="none")
     assert [test.name + ": " + test.message for test in suite if test.is_failing] == []
@@ -575,9 +592,10 @@ def g(): pass
 }
 
 
+@LEVELS
 @pytest.mark.parametrize("name", DISHONEST)
-def test_a_dishonest_candidate_passes_nothing(name: str) -> None:
-    suite = judged(VALUE, DISHONEST[name], limits=Limits(timeout_s=30.0))
+def test_a_dishonest_candidate_passes_nothing(name: str, avoid: tuple[str, ...]) -> None:
+    suite = judged(VALUE, DISHONEST[name], avoid=avoid, limits=Limits(timeout_s=30.0))
     assert suite.trust == "isolated"
     wanted = ["failed" if status == "failed" else "error" for status in statuses(suite)]
     assert (statuses(suite), len(suite)) == (wanted, 9), suite.failing

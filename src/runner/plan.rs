@@ -179,6 +179,12 @@ pub(super) fn difference(one: &SuiteResult, other: &SuiteResult) -> Option<Strin
     })
 }
 
+/// Whether a test file may make files for the candidate, which then must see the same directory.
+pub(super) fn has_temporary_files(file: &Entry) -> bool {
+    let text = String::from_utf8_lossy(&file.body);
+    ["tmp_path", "tmpdir", "tempfile"].iter().any(|word| text.contains(word))
+}
+
 /// Whether the text of a test file has a word that [`Isolation::Test`] may not go with, so that its meaning is to
 /// be looked at.
 pub(super) fn is_suspect(file: &Entry) -> bool {

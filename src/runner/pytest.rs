@@ -14,7 +14,7 @@ use serde_json::json;
 use super::contained::{Contained, Request};
 use super::ending::{exit_words, last_words, reason_of, words};
 use super::mirror::{LIBRARIES, Mirror, Used};
-use super::plan::{Expected, Isolation, Plan, Plans, difference, is_suspect};
+use super::plan::{Expected, Isolation, Plan, Plans, difference, has_temporary_files, is_suspect};
 use super::record::{Blamed, Cause, Record, Session};
 use super::rewritten::Rewritten;
 use super::stage::{Module, Staged, Tests, stage};
@@ -105,6 +105,14 @@ impl Pytest {
             plan.warnings.push(warning.to_owned());
         } else if self.mirrored.is_some() {
             (plan.isolation, plan.warnings) = self.examine(module, files, is_cancelled)?;
+            let has_places = plan.isolation != Isolation::None && files.iter().any(has_temporary_files);
+            if has_places && !self.lease(is_cancelled)?.containment().is_enforced("mount") {
+                plan.isolation = Isolation::None;
+                plan.warnings.push(
+                    "tests and candidate share a process: temporary files need a mount namespace otherwise"
+                        .to_owned(),
+                );
+            }
         }
         let Some(reference) = &self.reference else { return Ok(plan) };
         let bytes = self.contained.limits.scratch_bytes;
