@@ -628,6 +628,87 @@ def test_a_class_that_tests_name_may_say_what_it_is_equal_to_but_not_all() -> No
     assert statuses(judged(tests, kind)) == ["failed", "failed", "passed"]
 
 
+ONCE = """def __eq__(self, other):
+        self.asked = getattr(self, "asked", 0) + 1
+        return self.asked == 1
+"""
+ZERO = """def __sub__(self, other): return 0
+    __rsub__ = __sub__
+    def __abs__(self): return 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "by_luck"),
+    [
+        (ONCE, 4),  # which may be asked about the right one of several first
+        ("def __eq__(self, other): return isinstance(other, (int, str, list))", 0),
+        ("def __eq__(self, other): return type(other).__name__ != 'Stub'", 0),
+        (ZERO, 0),
+    ],
+)
+def test_a_named_class_is_not_whatever_it_is_compared_with(body: str, by_luck: int) -> None:
+    tests = """
+    import unittest
+    from solution import Liar, f
+    class Test(unittest.TestCase):
+        def test_almost(self): self.assertAlmostEqual(f(4), 2.75)
+        def test_int(self): self.assertEqual(f(1), 20)
+        def test_list(self): self.assertEqual(f(3), [4, 5, 6, 7])
+        def test_text(self): self.assertEqual(f(2), "answer")
+        def test_more(self): self.assertEqual([f(n) for n in range(6)], [9, 8, 7, 6, 5, 4])
+    """
+    suite = judged(tests, f"class Liar:\n    {body}\ndef f(x): return Liar()\n")
+    assert (suite.trust, len(suite)) == ("isolated", 5)
+    assert statuses(suite).count("passed") <= by_luck
+    assert suite[4].status.value == "failed"
+
+
+def test_what_tests_judge_with_is_not_the_candidate_s_to_change() -> None:
+    tests = """
+    import unittest
+    from unittest import mock
+    import solution
+    class Spy:
+        def __init__(self): self.seen = []
+        def note(self, x): self.seen.append(x)
+    def test_mock():
+        m = mock.Mock()
+        solution.tamper_mock(m)
+        m.assert_called_once_with(5)
+    def test_mock_count():
+        m = mock.Mock()
+        solution.count(m)
+        assert m.call_count == 1
+    def test_spy():
+        spy = Spy()
+        solution.tamper_spy(spy)
+        spy.note(1)
+        assert spy.seen == [1]
+    def test_request(request): solution.use(request)
+    class Test(unittest.TestCase):
+        def test_self(self): solution.use(self)
+    """
+    code = """
+    def attempt(do):
+        try: do()
+        except Exception: pass
+    def tamper_mock(m):
+        def do(): m.assert_called_once_with = lambda *a: None
+        attempt(do)
+    def count(m):
+        def do(): m.call_count = 1
+        attempt(do)
+    def tamper_spy(spy):
+        def do(): spy.note = print
+        attempt(do)
+    def use(x): pass
+    """
+    suite = judged(tests, code)
+    assert statuses(suite) == ["failed", "failed", "passed", "failed", "failed"]
+    assert "objects judge, and cannot be given away" in suite[3].message
+
+
 def test_arguments_are_only_changed_by_what_returns_nothing() -> None:
     tests = """
     import solution

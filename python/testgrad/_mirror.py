@@ -42,10 +42,21 @@ LOCAL = frozenset(
 )
 # Exceptions of these modules mean something to the tests' own tools.
 JUDGES = frozenset({"unittest", "doctest", "bdb", "pdb", "pytest", "_pytest", "pluggy"})
+# Objects of these modules are what tests judge with.
+TOOLS = JUDGES - {"bdb", "pdb"}
 # Builtin classes whose objects cannot change: an object of a class below one has its value here.
 SIMPLE = (int, float, complex, str, bytes, tuple, frozenset)
 PLAIN_OF = (list, dict, set, bytearray)
 ABSTRACT = {"collections.abc": collections.abc, "numbers": numbers}
+DIFFERENCES = frozenset({"__sub__", "__rsub__"})
+# What a mock tells of itself.
+MOCKED = frozenset(
+    {
+        *("called", "call_count", "call_args", "call_args_list", "mock_calls", "method_calls"),
+        *("return_value", "side_effect", "reset_mock", "configure_mock", "attach_mock"),
+        "mock_add_spec",
+    }
+)
 USES = frozenset({CALL, GET, OPERATE})
 CHANGES = frozenset({CALL, SET, DELETE, OPERATE})
 OPAQUE = (
@@ -293,7 +304,10 @@ class Glass(_wire.Codec):  # type: ignore[misc]
             elif kind == _wire.CALLBACK_GET:
                 value = getattr(self.open(*fields[:2]), fields[1])
             elif kind == _wire.CALLBACK_SET:
-                value = setattr(self.open(*fields[:2]), fields[1], fields[2])  # type: ignore[func-returns-value]
+                target = self.open(*fields[:2])
+                if callable(getattr(type(target), fields[1], None)):
+                    raise AttributeError(fields[1])  # a method of a test's object stays what it is
+                value = setattr(target, fields[1], fields[2])  # type: ignore[func-returns-value]
             elif kind == _wire.CALLBACK_OPERATE:
                 target = self.own[fields[0]]
                 if fields[1] not in special_of(target):
@@ -316,6 +330,10 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         target = self.own[number]
         if name.startswith("_") or isinstance(target, (*OPAQUE, types.ModuleType, type)):
             raise AttributeError(name)
+        mock = sys.modules.get("unittest.mock")
+        is_mock = mock is not None and isinstance(target, mock.NonCallableMock)
+        if is_mock and (name in MOCKED or name.startswith("assert")):
+            raise AttributeError(name)
         return target
 
     # -- values that go ----------------------------------------------------------------------------
@@ -332,6 +350,9 @@ class Glass(_wire.Codec):  # type: ignore[misc]
             return self.node("builtin", builtin_name(value))
         if isinstance(value, types.ModuleType):
             raise TypeError(f"the module {value.__name__} of the tests cannot be given away")
+        is_mock = kind.__module__ == "unittest.mock"
+        if not is_mock and any(base.__module__.split(".")[0] in TOOLS for base in kind.__mro__):
+            raise TypeError(f"{kind.__name__!r} objects judge, and cannot be given away")
         number = self.own_numbers.get(id(value))
         if number is None:
             number = self.own_numbers[id(value)] = len(self.own) + 1
@@ -542,7 +563,8 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         self.told = told or self.told
         if not issubclass(cls, BaseException):
             raise _wire.Gone
-        if not issubclass(cls, (Exception, SystemExit, GeneratorExit)):
+        is_usual = issubclass(cls, (Exception, SystemExit, GeneratorExit))
+        if not is_usual or issubclass(cls, KeyboardInterrupt):
             # One of those that end a whole run.
             return RuntimeError(f"{cls.__name__}: {text}" if text else cls.__name__)
         error: BaseException
@@ -560,7 +582,10 @@ class Glass(_wire.Codec):  # type: ignore[misc]
             except Exception:
                 error = cls.__new__(cls, *args)
         if type(extra) is dict:
-            error.__dict__.update((str(name), value) for name, value in extra.items())
+            own = {str(name): value for name, value in extra.items()}
+            error.__dict__.update(
+                (name, value) for name, value in own.items() if not name.startswith(("__", "_tg"))
+            )
         reason = self.decode(cause)
         if isinstance(reason, BaseException):
             error.__cause__ = reason
@@ -653,6 +678,11 @@ def operate(target: Any, name: str, args: tuple[Any, ...]) -> Any:
         if has_two and not isinstance(args[0], Mirror):
             return NotImplemented  # it might be whatever the test compares it with
     value = glass.request(OPERATE, target, name, args)
+    if name in DIFFERENCES and type(args[0]) in (int, float, complex):
+        # What is no further from a number than from its neighbour is no number.
+        other = glass.request(OPERATE, target, name, (args[0] + 1,))
+        if type(other) in (int, float, complex) and other == value:
+            return NotImplemented
     if value is NotImplemented and not has_two:
         raise TypeError(f"{kind.__name__!r} object has no {name}")  # which would count as true
     return value
@@ -949,14 +979,20 @@ def equal(left: Any, right: Any) -> Any:
             return NotImplemented
         other = plain_of(right, real) if isinstance(right, real) else right
         return plain_of(left, real) == other
-    answer = said_equal(left, right)
-    if answer is not True:
-        return answer
-    # One that is equal to all is equal to nothing.
-    probes: list[Any] = [Probe()]
-    if not isinstance(right, Mirror):
-        probes += near(right)
-    return not any(said_equal(left, probe) is True for probe in probes)
+    # One that is equal to all is equal to nothing. Asked about a plain value, it is not told which
+    # of several is the one.
+    others = [] if isinstance(right, Mirror) else [other for other in near(right) if other != right]
+    values = [right, Probe(), *others]
+    _shuffled(values)
+    answers = [said_equal(left, value) for value in values]
+    own = next(answer for answer, value in zip(answers, values) if value is right)  # noqa: B905
+    if own is True and sum(answer is True for answer in answers) > 1:
+        return False
+    return own
+
+
+def _shuffled(values: list[Any], random_: Any = random.SystemRandom()) -> None:  # noqa: B008
+    random_.shuffle(values)
 
 
 def said_equal(left: Any, right: Any) -> Any:
@@ -974,18 +1010,24 @@ def said_equal(left: Any, right: Any) -> Any:
 
 
 def near(value: Any) -> list[Any]:
-    """Other values of the same kind."""
+    """Other values of the same kind, on all sides of it."""
     kind = type(value)
-    if kind in (int, float, complex):
-        return [value + 1, value - 1]
-    if kind in (str, bytes):
-        return [value + value[:1] + (b"~" if kind is bytes else "~")]
-    if kind in (list, tuple):
-        return [kind([*value, 0.5])]
+    if kind is int or kind is float or kind is complex:
+        steps = [step for step in (-2, -1, 1, 2, 3) if value + step != value]
+        return [value + step for step in steps]
+    if kind is str or kind is bytes:
+        tail = "~" if kind is str else b"~"
+        return [value + value[-1:] + tail[: not value], value[:-1], value[1:], value.swapcase()][
+            : 4 if value else 1
+        ]
+    if kind is list or kind is tuple:
+        return [kind([*value, *value[-1:]] or [0]), *([value[:-1], value[1:]] if value else [])]
     if kind is dict:
-        return [{**value, "~": 0.5}]
-    if kind is set:
-        return [{*value, 0.5}]
+        return [{**value, "~": 0}, dict(list(value.items())[:-1])][: 2 if value else 1]
+    if kind is set or kind is frozenset:
+        return [kind([*value, 0.5]), kind(list(value)[:-1])][: 2 if value else 1]
+    if kind is bool:
+        return [not value]
     return []
 
 
