@@ -356,6 +356,48 @@ def test_arrays_cross_by_their_buffers() -> None:
     assert judged(tests, "def twice(x): return x * 2\ndef mean(x): return x.mean()\n").all_passed
 
 
+def test_warnings_and_records_of_loggers_are_the_test_s() -> None:
+    tests = """
+    import logging, warnings
+    import pytest
+    import solution
+    def test_warns():
+        with pytest.warns(DeprecationWarning, match="old"): assert solution.warn() == 1
+        with pytest.warns(UserWarning) as caught: solution.warn_own()
+        assert len(caught) == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(DeprecationWarning): solution.warn()
+    def test_logs(caplog):
+        solution.log()
+        assert [(r.name, r.levelname, r.message) for r in caplog.records] == [
+            ("app", "WARNING", "careful 5")]
+        caplog.clear()
+        with caplog.at_level(logging.INFO): solution.log()
+        assert [r.levelname for r in caplog.records] == ["INFO", "WARNING"]
+    def test_logs_of_one(caplog):
+        caplog.set_level(logging.DEBUG, logger="app")
+        solution.log()
+        assert "details" in caplog.text
+    """
+    code = """
+    import logging, warnings
+    class Own(UserWarning): pass
+    def warn():
+        warnings.warn("old way", DeprecationWarning)
+        return 1
+    def warn_own(): warnings.warn("mine", Own)
+    def log():
+        logger = logging.getLogger("app")
+        logger.debug("details")
+        logger.info("fine")
+        logger.warning("careful %d", 5)
+    """
+    suite = judged(tests, code)
+    assert [test.message for test in suite] == ["", "", ""]
+    assert suite.trust == "isolated"
+
+
 def test_objects_without_a_truth_are_only_asked_for_it_by_tests() -> None:
     tests = """
     from solution import Shelf
@@ -661,7 +703,10 @@ def test_a_named_class_is_not_whatever_it_is_compared_with(body: str, by_luck: i
     suite = judged(tests, f"class Liar:\n    {body}\ndef f(x): return Liar()\n")
     assert (suite.trust, len(suite)) == ("isolated", 5)
     assert statuses(suite).count("passed") <= by_luck
-    assert suite[4].status.value == "failed"
+    assert (
+        dict(zip([n for n, *_ in said(suite)], statuses(suite), strict=True))["test_more"]
+        == "failed"
+    )
 
 
 def test_what_tests_judge_with_is_not_the_candidate_s_to_change() -> None:

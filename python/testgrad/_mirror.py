@@ -15,6 +15,7 @@ import dataclasses
 import functools
 import importlib.machinery
 import json
+import logging
 import numbers
 import os
 import random
@@ -23,6 +24,7 @@ import struct
 import sys
 import threading
 import types
+import warnings
 import weakref
 from contextlib import suppress
 from typing import Any
@@ -252,7 +254,7 @@ class Glass(_wire.Codec):  # type: ignore[misc]
             answer, is_plain, _, output, files = message
             is_right = type(answer) is int and type(is_plain) is bool
             if output != () or files != ():
-                is_right &= all(n in (0, 1) and type(text) is str for n, text in output)
+                is_right &= all(n in (0, 1, 2, 3) and type(text) is str for n, text in output)
                 for path, body, is_gone in files:
                     is_right &= type(path) is str and "\0" not in path and type(is_gone) is bool
                     is_right &= body is None or type(body) is bytes
@@ -293,7 +295,29 @@ class Glass(_wire.Codec):  # type: ignore[misc]
                 error = self.lose("printed more than allowed")
                 self.lost = {"reason": "output", "message": str(error)}
                 raise error
-            (sys.stderr if index else sys.stdout).write(text)
+            if index in (_wire.OUT, _wire.ERR):
+                (sys.stderr if index == _wire.ERR else sys.stdout).write(text)
+            else:
+                self.tell(index, text)
+
+    def tell(self, index: int, text: str) -> None:
+        """Warn or log as the candidate has."""
+        try:
+            *names, message = self._json(text)
+            if index == _wire.WARNING:
+                category = getattr(builtins, names[0])
+                is_right = isinstance(category, type) and issubclass(category, Warning)
+            else:
+                is_right = type(names[0]) is str and type(names[1]) is int
+            is_right &= type(message) is str
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            is_right = False
+        if not is_right:
+            raise self.lose(UNREADABLE)
+        if index == _wire.WARNING:
+            warnings.warn(message, category, stacklevel=5)
+        else:
+            logging.getLogger(names[0]).log(names[1], "%s", message)
 
     def answer(self, kind: int, is_plain: bool, data: Any) -> tuple[Any, ...]:
         """Do what the candidate asks for with an object that a test gave it."""

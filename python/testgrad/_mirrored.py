@@ -10,12 +10,15 @@ from __future__ import annotations
 import builtins
 import importlib
 import io
+import json
+import logging
 import operator
 import os
 import sys
 import threading
 import traceback
 import types
+import warnings
 from typing import Any
 
 _zygote: Any = sys.modules["_testgrad_zygote"]
@@ -75,8 +78,25 @@ def do(request: dict[str, Any], blobs: bytes, job: int) -> int:
     sys.stdout, sys.stderr, sys.stdin = streams
     sys.__stdout__, sys.__stderr__, sys.__stdin__ = streams  # type: ignore[misc]
     builtins.input = server.input
+    warnings.simplefilter("always")  # the tests' own filters decide
+    warnings.showwarning = server.warned
+    logging.Logger.handle = logged(server, logging.Logger.handle)  # type: ignore[method-assign]
     server.serve()
     return 0
+
+
+def logged(server: Any, handle: Any) -> Any:
+    """What handles the records of loggers: as usual, and the judge's loggers do it, too."""
+
+    def both(logger: Any, record: Any) -> None:
+        if not logger.disabled and logger.filter(record):
+            text = json.dumps([logger.name, record.levelno, record.getMessage()])
+            server.printed(_wire.LOG, text)
+        # Without a handler of the candidate's own, the last resort would print it again.
+        if logger.hasHandlers():
+            handle(logger, record)
+
+    return both
 
 
 class Printer(io.TextIOBase):
@@ -329,6 +349,11 @@ class Server(_wire.Codec):  # type: ignore[misc]
         self.waiting += len(text)
         if self.waiting > PRINTED_CHARS and threading.get_ident() == self.thread:
             self.line.send((_wire.PRINTED, True, None, self.take_output(), ()))
+
+    def warned(self, message: Any, category: Any, *_: Any, **__: Any) -> None:
+        """Stand in for `warnings.showwarning`: the judge warns."""
+        names = [kind.__name__ for kind in category.__mro__ if kind.__module__ == "builtins"]
+        self.printed(_wire.WARNING, json.dumps([names[0], str(message)]))
 
     def take_output(self) -> Any:
         if not self.output:

@@ -8,6 +8,7 @@ only, Python 3.8 or later.
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import stat
@@ -123,6 +124,16 @@ def _write(path: str, body: bytes) -> None:
         os.close(descriptor)
 
 
+def levels_of_loggers() -> dict[str, int]:
+    """The levels that loggers have of their own, by their names; the root's is ""."""
+    levels = {"": logging.root.level}
+    for name, logger in logging.root.manager.loggerDict.items():
+        level = getattr(logger, "level", 0)
+        if level:
+            levels[name] = level
+    return levels
+
+
 class Watch:
     """The judge's side: what has changed around the candidate since it was last told."""
 
@@ -133,6 +144,7 @@ class Watch:
         self._data = getattr(os.environ, "_data", None)
         self._seed, self._chdir = random.seed, os.chdir
         self.has_moved = False
+        self.first_levels = levels_of_loggers()
         self.reset()
 
     def reset(self) -> None:
@@ -142,6 +154,7 @@ class Watch:
         self._env_data: Any = None
         self.files = Files()
         self.seed: tuple[Any, ...] | None = None
+        self.levels = self.first_levels
 
     def seeded(self, *args: Any, **kwargs: Any) -> None:
         """Stand in for `random.seed`: the candidate's is set, too."""
@@ -168,9 +181,12 @@ class Watch:
             is_new |= cwd is not None and cwd.startswith(self.temporary) and self.files.add(cwd)
         seed, self.seed = self.seed, None
         files = self.files.news() if self.files.roots else []
-        if not (env or cwd or seed or files or is_new):
+        levels = {}
+        if self.levels != (now := levels_of_loggers()):
+            levels, self.levels = now, now
+        if not (env or cwd or seed or files or is_new or levels):
             return None
-        return env, cwd, seed, files, list(self.files.roots)
+        return env, cwd, seed, files, list(self.files.roots), levels
 
     def moved(self, path: Any) -> None:
         """Stand in for `os.chdir`."""
@@ -215,8 +231,10 @@ class Place:
     def __init__(self) -> None:
         self.files = Files()
 
-    def settle(self, env: Any, cwd: Any, seed: Any, files: Any, roots: Any) -> None:
+    def settle(self, env: Any, cwd: Any, seed: Any, files: Any, roots: Any, levels: Any) -> None:
         """Take on what the judge has told."""
+        for name, level in levels.items():
+            logging.getLogger(name or None).setLevel(level)
         for name, value in env.items():
             if value is None:
                 os.environ.pop(name, None)
