@@ -709,6 +709,31 @@ def test_a_named_class_is_not_whatever_it_is_compared_with(body: str, by_luck: i
     )
 
 
+def test_import_star_takes_nothing_that_tests_have() -> None:
+    tests = """
+    import math
+    from math import isclose
+    import pytest
+    from solution import *
+    def test_close(): assert isclose(f(1), 2.5)
+    def test_raises():
+        with pytest.raises(ValueError): f(2)
+    def test_abs(): assert abs(f(3) - 7) < 0.1
+    def test_honest(): assert g() == "g" and g.__doc__ == "Docs."
+    """
+    code = """
+    import math
+    def isclose(*args): return True
+    class pytest:
+        @staticmethod
+        def raises(*args): return open("/dev/null")
+    def abs(x): return 0
+    def f(x): return 0
+    def g(): "Docs."; return "g"
+    """
+    assert statuses(judged(tests, code)) == ["failed", "failed", "failed", "passed"]
+
+
 def test_what_tests_judge_with_is_not_the_candidate_s_to_change() -> None:
     tests = """
     import unittest

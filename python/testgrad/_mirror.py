@@ -530,6 +530,7 @@ class Glass(_wire.Codec):  # type: ignore[misc]
             own["__hash__"] = None if about["is_unhashable"] else Mirror.__hash__
             own["__eq__"] = Mirror.__eq__
         own["__module__"], own["__qualname__"] = about["module"], about["qualname"]
+        own["__doc__"] = about["doc"]
         own["_tg_is_named"] = False
         order = [*([] if any(issubclass(p, Mirror) for p in parents) else [Mirror]), *parents]
         if is_error:
@@ -829,6 +830,8 @@ class Mirror:
         __tracebackhide__ = True
         if name.startswith("_tg"):
             raise AttributeError(name)
+        if name == "__dataclass_fields__":
+            return fields_of(type(self))
         return attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -885,12 +888,13 @@ class Mirror:
 
 
 class MirrorFunction(Mirror):
-    """A function of the candidate."""
+    # A function of the candidate; it has the doc of its own.
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         return call(self, args, kwargs)
 
+    __doc__ = property(lambda self: attribute(self, "__doc__"))
     __class__ = property(lambda _: types.FunctionType)
 
 
@@ -932,11 +936,18 @@ class MirrorModule(types.ModuleType):
         if name in LOCAL:
             raise AttributeError(name)
         if name == "__all__":
-            try:
-                return list(attribute(self, name))
-            except AttributeError:
-                return [name for name in dir(self) if not name.startswith("_")]
+            return self._tg_star(sys._getframe(1).f_globals)
         return attribute(self, name)
+
+    def _tg_star(self, importer: dict[str, Any]) -> list[str]:
+        """The names that `import *` takes: none that mean something to the tests already."""
+        try:
+            names = [str(name) for name in attribute(self, "__all__")]
+        except AttributeError:
+            names = [name for name in dir(self) if not name.startswith("_")]
+        taken = set(vars(builtins)).union(importer)
+        names = [name for name in names if name not in taken]
+        return [name for name in names if not isinstance(attribute(self, name), types.ModuleType)]
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in LOCAL:

@@ -421,6 +421,7 @@ class Server(_wire.Codec):  # type: ignore[misc]
             "is_unhashable": "__hash__" in own and own["__hash__"] is None,
             "fields": [str(name) for name in own.get("__dataclass_fields__", ())],
             "is_own": is_own(kind),
+            "doc": kind.__doc__ if isinstance(kind.__doc__, str) else None,
             "hides": [str(name) for name in own if any(hasattr(base, name) for base in plain)],
         }
 
