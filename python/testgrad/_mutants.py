@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
+from .agents.operators import SYMBOLS
+
 Candidate = str | dict[str, str]
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -40,32 +42,6 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitAnd: ast.BitOr,
     ast.BitOr: ast.BitAnd,
     ast.BitXor: ast.BitOr,
-}
-_SYMBOLS: dict[type[ast.AST], str] = {
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Is: "is",
-    ast.IsNot: "is not",
-    ast.In: "in",
-    ast.NotIn: "not in",
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.And: "and",
-    ast.Or: "or",
 }
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (*_FUNCTIONS, ast.ClassDef, ast.Module)
@@ -208,16 +184,16 @@ def _edits_of(node: ast.AST, parent: ast.AST, scope: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Compare):
         for index, old in enumerate(node.ops):
             for new in _COMPARISONS[type(old)]:
-                words = f"{line}: {_SYMBOLS[type(old)]} to {_SYMBOLS[new]}"
+                words = f"{line}: {SYMBOLS[type(old)]} to {SYMBOLS[new]}"
                 yield Edit("comparison", words, node, "ops", index, new())
     elif isinstance(node, (ast.BinOp, ast.AugAssign)):
         other = _ARITHMETIC.get(type(node.op))
         if other is not None and not _is_of_text(node):
-            words = f"{line}: {_SYMBOLS[type(node.op)]} to {_SYMBOLS[other]}"
+            words = f"{line}: {SYMBOLS[type(node.op)]} to {SYMBOLS[other]}"
             yield Edit("arithmetic", words, node, "op", None, other())
     elif isinstance(node, ast.BoolOp):
         swapped = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-        words = f"{line}: {_SYMBOLS[type(node.op)]} to {_SYMBOLS[type(swapped)]}"
+        words = f"{line}: {SYMBOLS[type(node.op)]} to {SYMBOLS[type(swapped)]}"
         yield Edit("and/or", words, node, "op", None, swapped)
     elif isinstance(node, ast.Constant):
         yield from _constant_edits(node, line)

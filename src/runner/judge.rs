@@ -188,6 +188,7 @@ fn with_hidden(shown: &SuiteResult, hidden: &SuiteResult) -> Result<SuiteResult,
     }
     if others.trust.as_deref() == Some("shared") {
         about.trust.clone_from(&others.trust);
+        about.warnings.push("hidden tests and candidate share a process".to_owned());
     }
     about.duration_ms = about.duration_ms.zip(others.duration_ms).map(|(one, other)| one + other);
     Ok(SuiteResult::new(tests, about)?)

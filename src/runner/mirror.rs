@@ -42,10 +42,15 @@ pub(super) struct Mirror {
     pub(super) settings: Json,
 }
 
-/// What is left of the processes of one session.
-#[derive(Debug, Default)]
-pub(super) struct Used {
-    pub(super) cpu: Duration,
+/// What one session of the judge has to do with the candidate's processes.
+#[derive(Clone, Copy)]
+struct Session<'a> {
+    desk: &'a OwnedFd,
+    time: Duration,
+    cpu: Duration,
+    waits: &'a AtomicU64,
+    /// The judge has ended.
+    is_over: &'a AtomicBool,
 }
 
 impl Mirror {
@@ -72,13 +77,14 @@ impl Mirror {
         Ok(Self { request, lease, settings })
     }
 
-    /// Does something with a desk at hand; the descriptor is the judge's end.
+    /// Does something with a desk at hand, whose descriptor is the judge's end; with what came of it, the processor
+    /// time of the candidate's processes.
     pub(super) fn with_desk<T>(
         &mut self,
         time: Duration,
         cpu: Duration,
         run: impl FnOnce(BorrowedFd<'_>, &AtomicU64) -> Result<T, Error>,
-    ) -> Result<(T, Used), Error> {
+    ) -> Result<(T, Duration), Error> {
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(|errno| Error::Thread(errno.into()))?;
@@ -88,7 +94,8 @@ impl Mirror {
             let serving = std::thread::Builder::new()
                 .name("testgrad-mirror".to_owned())
                 .spawn_scoped(scope, || {
-                    let served = self.serve(&ours, time, cpu, &waits, &is_over);
+                    let (waits, is_over) = (&waits, &is_over);
+                    let served = self.serve(Session { desk: &ours, time, cpu, waits, is_over });
                     // A judge that still waits is not to wait for nothing.
                     let _ = shutdown(&ours, Shutdown::Both);
                     served
@@ -105,16 +112,10 @@ impl Mirror {
         })
     }
 
-    /// Answers the judge until its process is gone.
-    fn serve(
-        &mut self,
-        desk: &OwnedFd,
-        time: Duration,
-        cpu: Duration,
-        waits: &AtomicU64,
-        is_over: &AtomicBool,
-    ) -> Result<Used, Error> {
-        let mut used = Used::default();
+    /// Answers the judge until its process is gone; the processor time of all processes of the candidate.
+    fn serve(&mut self, session: Session<'_>) -> Result<Duration, Error> {
+        let Session { desk, time, cpu, .. } = session;
+        let mut used = Duration::ZERO;
         let mut why = why(&End::Exited(None), None, time, cpu);
         let mut buffer = [0; 64];
         loop {
@@ -125,8 +126,8 @@ impl Mirror {
             };
             match buffer.get(..count) {
                 Some(b"new") => {
-                    let (done, full) = self.one(desk, time, cpu.saturating_sub(used.cpu), waits, is_over)?;
-                    used.cpu += done.cpu;
+                    let (done, full) = self.one(Session { cpu: cpu.saturating_sub(used), ..session })?;
+                    used += done.cpu;
                     why = self::why(&done.end, full, time, cpu);
                 }
                 Some(b"why") => say(desk, why.as_bytes(), &[])?,
@@ -136,14 +137,8 @@ impl Mirror {
     }
 
     /// One process of the candidate, from its start to its end.
-    fn one(
-        &mut self,
-        desk: &OwnedFd,
-        time: Duration,
-        cpu: Duration,
-        waits: &AtomicU64,
-        is_over: &AtomicBool,
-    ) -> Result<(Done, Option<String>), Error> {
+    fn one(&mut self, session: Session<'_>) -> Result<(Done, Option<String>), Error> {
+        let Session { desk, time, cpu, waits, is_over } = session;
         let failed = |errno: Errno| Error::Thread(errno.into());
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(failed);
         let ((asked, asking), (said, saying), (heard, hearing)) = (pipe()?, pipe()?, pipe()?);

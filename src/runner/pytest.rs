@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::contained::{Contained, Request};
 use super::ending::{exit_words, last_words, reason_of, words};
-use super::mirror::{LIBRARIES, Mirror, Used};
+use super::mirror::{LIBRARIES, Mirror};
 use super::plan::{Expected, Isolation, Plan, Plans, difference, has_temporary_files, is_suspect};
 use super::record::{Blamed, Cause, Record, Session};
 use super::rewritten::Rewritten;
@@ -268,7 +268,7 @@ impl Pytest {
                 waits: Waits::Apart,
             };
             let (done, used) = match &mut mirror {
-                None => (lease.run(&job, watch, &mut || generation.is_cancelled())?, Used::default()),
+                None => (lease.run(&job, watch, &mut || generation.is_cancelled())?, Duration::ZERO),
                 Some(mirror) => mirror.with_desk(told.time, told.cpu, |desk, waits| {
                     let job = Job { more: vec![desk], waits: Waits::TakenOff(waits), ..job };
                     Ok(lease.run(&job, watch, &mut || generation.is_cancelled())?)
@@ -279,7 +279,7 @@ impl Pytest {
                 stdout: String::from_utf8_lossy(&done.stdout).into_owned(),
                 stderr: String::from_utf8_lossy(&done.stderr).into_owned(),
                 counted: done.counted,
-                cpu: done.cpu + used.cpu,
+                cpu: done.cpu + used,
             })
         })
     }

@@ -35,7 +35,7 @@ AUGMENTED: dict[str, tuple[tuple[str, float], ...]] = {
     "|": (("&", 1.0), ("^", 0.8)),
     "^": (("&", 1.0), ("|", 0.8)),
 }
-_SYMBOLS: dict[type[ast.AST], str] = {
+SYMBOLS: dict[type[ast.AST], str] = {
     ast.Lt: "<",
     ast.LtE: "<=",
     ast.Gt: ">",
@@ -92,7 +92,7 @@ def comparison(spot: Spot) -> Iterator[Replacement]:
         return
     operands = [spot.node.left, *spot.node.comparators]
     for operator, left, right in zip(spot.node.ops, operands, operands[1:], strict=False):
-        symbol = _SYMBOLS[type(operator)]
+        symbol = SYMBOLS[type(operator)]
         for new, weight in _COMPARISONS[symbol]:
             text = _with_operator(spot, left, right, symbol, new)
             if text is not None:
@@ -103,7 +103,7 @@ def boundary(spot: Spot) -> Iterator[Replacement]:
     """Comparison and bound at once: ``len(xs) == 0`` to ``len(xs) <= 1``."""
     match spot.node:
         case ast.Compare(left=left, ops=[operator], comparators=[ast.Constant(value=int(bound))]):
-            symbol = _SYMBOLS[type(operator)]
+            symbol = SYMBOLS[type(operator)]
             if isinstance(bound, bool) or symbol not in ("<", "<=", ">", ">=", "==", "!="):
                 return
             for new in ("<=", "<", ">=", ">"):
@@ -116,7 +116,7 @@ def boundary(spot: Spot) -> Iterator[Replacement]:
 def arithmetic(spot: Spot) -> Iterator[Replacement]:
     """Another arithmetic or bitwise operator."""
     if isinstance(spot.node, ast.BinOp):
-        symbol = _SYMBOLS.get(type(spot.node.op), "@")
+        symbol = SYMBOLS.get(type(spot.node.op), "@")
         for new, weight in AUGMENTED.get(symbol, ()):
             text = _with_operator(spot, spot.node.left, spot.node.right, symbol, new)
             if text is not None:
@@ -128,7 +128,7 @@ def operands(spot: Spot) -> Iterator[Replacement]:
     if not isinstance(spot.node, ast.BinOp):
         return
     program, left, right = spot.program, spot.node.left, spot.node.right
-    symbol = _SYMBOLS.get(type(spot.node.op), "@")
+    symbol = SYMBOLS.get(type(spot.node.op), "@")
     numeric = "number" in (spot.kind(left), spot.kind(right))
     if not (numeric and symbol in ("+", "*", "&", "|", "^")):
         yield f"{enclosed(program, right)} {symbol} {enclosed(program, left)}", 1.0
@@ -140,7 +140,7 @@ def logic(spot: Spot) -> Iterator[Replacement]:
     """``and`` for ``or`` and the reverse, a conjunct dropped, ``not`` dropped."""
     match spot.node:
         case ast.BoolOp(op=operator, values=values):
-            symbol = _SYMBOLS[type(operator)]
+            symbol = SYMBOLS[type(operator)]
             parts = [enclosed(spot.program, value) for value in values]
             other = "or" if symbol == "and" else "and"
             if len(values) == 2:
