@@ -7,6 +7,7 @@ pub mod agent_loop;
 pub mod containment;
 pub mod curve;
 pub mod feedback;
+pub mod mark;
 pub mod outcome;
 pub mod reward;
 pub mod runner;

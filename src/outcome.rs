@@ -9,6 +9,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::containment::Containment;
+use crate::mark::Mark;
 use serde::{Deserialize, Serialize};
 
 /// What was wrong with a value given to the core.
@@ -265,6 +266,12 @@ impl TestResult {
     #[must_use]
     pub fn renamed(&self, name: &str) -> Self {
         Self { name: shared(name), ..self.clone() }
+    }
+
+    /// The same with this status.
+    pub fn with_status(mut self, status: TestStatus) -> Self {
+        self.status = status;
+        self
     }
 
     /// The same with this severity.
@@ -670,6 +677,9 @@ pub struct About {
     /// What the kernel enforced around the candidate; `None` where nothing was contained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<Arc<Containment>>,
+    /// What looked suspicious in the candidate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
 }
 
 impl About {

@@ -51,7 +51,7 @@ SIMPLE = (int, float, complex, str, bytes, tuple, frozenset)
 PLAIN_OF = (list, dict, set, bytearray)
 ABSTRACT = {"collections.abc": collections.abc, "numbers": numbers}
 DIFFERENCES = frozenset({"__sub__", "__rsub__"})
-PUT_OUT = (_wire.OUT, _wire.ERR, _wire.WARNING, _wire.LOG)
+PUT_OUT = (_wire.OUT, _wire.ERR, _wire.WARNING, _wire.LOG, _wire.ATTEMPT)
 # What a mock tells of itself.
 MOCKED = frozenset(
     {
@@ -104,6 +104,7 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         self.lost: dict[str, str] | None = None
         self.told = ""
         self.left = 0
+        self.mark: Any = None
         self.watch: Any = None
         self.lock = threading.RLock()
         self.proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
@@ -296,7 +297,9 @@ class Glass(_wire.Codec):  # type: ignore[misc]
                 error = self.lose("printed more than allowed")
                 self.lost = {"reason": "output", "message": str(error)}
                 raise error
-            if index in (_wire.OUT, _wire.ERR):
+            if index == _wire.ATTEMPT:
+                self.mark("blocked", text)
+            elif index in (_wire.OUT, _wire.ERR):
                 (sys.stderr if index == _wire.ERR else sys.stdout).write(text)
             else:
                 self.tell(index, text)

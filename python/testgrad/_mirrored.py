@@ -80,6 +80,7 @@ def do(request: dict[str, Any], blobs: bytes, job: int) -> int:
     builtins.input = server.input
     warnings.simplefilter("always")  # the tests' own filters decide
     warnings.showwarning = server.warned
+    sys.modules["_testgrad_watch"].watch(server.attempted)
     logging.Logger.handle = logged(server, logging.Logger.handle)  # type: ignore[method-assign]
     server.serve()
     return 0
@@ -354,6 +355,10 @@ class Server(_wire.Codec):  # type: ignore[misc]
         """Stand in for `warnings.showwarning`: the judge warns."""
         names = [kind.__name__ for kind in category.__mro__ if kind.__module__ == "builtins"]
         self.printed(_wire.WARNING, json.dumps([names[0], str(message)]))
+
+    def attempted(self, words: str) -> None:
+        """Let the judge know what containment refuses."""
+        self.printed(_wire.ATTEMPT, words)
 
     def take_output(self) -> Any:
         if not self.output:

@@ -101,12 +101,24 @@ def do(request: dict[str, Any], blobs: bytes, job: int) -> int:
         return run_command(request["argv"], job)
     sys.argv = [main]
     _use(_streams)
+    sys.modules["_testgrad_watch"].watch(Noting(job).blocked)
     if how == "program":
-        os.close(job)
         return run_program(main)
     if how == "programs":
         return run_programs(request, blobs[at:], job)
     return run_function(request, job)
+
+
+class Noting:
+    """Tells the judge what the candidate tries."""
+
+    def __init__(self, job: int) -> None:
+        # Kept here because candidates replace functions of these modules.
+        self._write, self._encode, self.job = os.write, _to_json, job
+
+    def blocked(self, words: str) -> None:
+        line = self._encode({"kind": "mark", "mark": "blocked", "evidence": words})
+        self._write(self.job, line.encode() + b"\n")
 
 
 def send(job: int, **fields: Any) -> None:

@@ -12,7 +12,7 @@ from testgrad.enums import TestSeverity, TestStatus
 from testgrad.errors import NoVerdict
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
-__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "CommandRunner", "Containment", "Curriculum", "FeedbackEntry", "FunctionRunner", "Gated", "GroupSignal", "History", "Layer", "LearningPoint", "Limits", "LoopRun", "MultiSignal", "PassRate", "Progression", "PytestRunner", "RewardSignal", "RewardWeights", "SeverityWeighted", "StdioRunner", "SuiteResult", "Task", "TestResult", "_TaskReader", "_cancel_runs", "_encode_value", "_end", "_idle_workers", "_is_sound", "_launch", "_parse_value", "advantages", "binary_reward", "build_feedback", "close", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "run_many", "run_pytest", "severity_weighted_reward", "speed_score"]
+__all__ = ["ABSENT", "DEBUG_BUILD", "NO_VERDICT", "__version__", "AgentTestLoop", "Binary", "CodeSubmission", "CommandRunner", "Containment", "Curriculum", "FeedbackEntry", "FunctionRunner", "Gated", "GroupSignal", "History", "Layer", "LearningPoint", "Limits", "LoopRun", "Mark", "MultiSignal", "PassRate", "Progression", "PytestRunner", "RewardSignal", "RewardWeights", "SeverityWeighted", "StdioRunner", "SuiteResult", "Task", "TestResult", "_TaskReader", "_cancel_runs", "_encode_value", "_end", "_idle_workers", "_is_sound", "_launch", "_parse_value", "advantages", "binary_reward", "build_feedback", "close", "compute_reward_signal", "convergence_rate", "decoupled_advantages", "difficulty_score", "difficulty_weights", "extract_failing_tests", "group_signal", "infer_strategy", "learning_curve", "leave_one_out_baseline", "pass_rate_reward", "progression_reward", "reward_trend", "rewards", "rewards_from_arrays", "run_many", "run_pytest", "severity_weighted_reward", "speed_score"]
 
 ABSENT: Final[int]
 """
@@ -465,6 +465,9 @@ class FunctionRunner:
         repeat: Judge so many times; a case that changes its mind is flaky and counts as its worst outcome.
         cache: Remember so many suites, by the content of all files. Only for runs that always end alike.
         stop_at: "first_failure" ends the run at the first case that does not pass.
+        on_tamper: What to do with a candidate that was seen to tamper with its judge or to try what containment
+            refuses (`suite.marks`): "report" says it, with "zero" no test counts as passed, with "no_verdict"
+            there is none.
 
     Raises:
         ValueError: A case that is none or not plain data, an unknown comparison or mechanism.
@@ -489,7 +492,7 @@ class FunctionRunner:
             NoVerdict: Our side failed: no such interpreter, less containment than required.
             FileNotFoundError: There is no such workspace.
         """
-    def __new__(cls, /, entry_point: str, cases: "str | Iterable[tuple[Sequence[object], object] | Mapping[str, object]]", *, compare: str = "exact", tolerance: SupportsFloat | SupportsIndex | None = None, nan_equal: bool = True, sequences_equal: bool = False, fresh: str = "process", clock: str = "elapsed", module: str = "solution", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None) -> FunctionRunner: ...
+    def __new__(cls, /, entry_point: str, cases: "str | Iterable[tuple[Sequence[object], object] | Mapping[str, object]]", *, compare: str = "exact", tolerance: SupportsFloat | SupportsIndex | None = None, nan_equal: bool = True, sequences_equal: bool = False, fresh: str = "process", clock: str = "elapsed", module: str = "solution", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None, on_tamper: str = "report") -> FunctionRunner: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     def run_many(self, /, candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]", *, workers: SupportsIndex | None = None, progress: bool = False, deadline_s: SupportsFloat | SupportsIndex | None = None) -> list[SuiteResult | NoVerdict]:
@@ -918,6 +921,48 @@ class LoopRun:
         """
 
 @final
+class Mark:
+    """
+    Something suspicious in a candidate.
+
+    Args:
+        kind: "tampering" changes what tests judge with, or does so if it can; "blocked" tries what containment
+            refuses; "internals" refers to what runs the tests; "table" holds the answers of the tests; "gap"
+            passes what it was shown and fails what it was not.
+        evidence: What shows it, with file and line where there is one.
+        test: The test in which it was seen.
+
+    Raises:
+        ValueError: An unknown kind.
+
+    Example:
+        >>> from testgrad import Mark
+        >>> Mark("blocked", "solution.py, line 3: connects to 10.0.0.1, port 80", test="test_a.py::test_b").kind
+        'blocked'
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, kind: str, evidence: str, *, test: str | None = None) -> Mark: ...
+    def __reduce__(self, /) -> tuple[Any, ...]: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def evidence(self, /) -> str:
+        """
+        What shows it, with file and line where there is one.
+        """
+    @property
+    def kind(self, /) -> str:
+        """
+        "tampering", "blocked", "internals", "table" or "gap".
+        """
+    @property
+    def test(self, /) -> str | None:
+        """
+        The test in which it was seen.
+        """
+
+@final
 class MultiSignal:
     """
     The weighted sum of the components, not clamped.
@@ -1026,6 +1071,9 @@ class PytestRunner:
         repeat: Judge so many times; a test that changes its mind is flaky and counts as its worst outcome.
         cache: Remember so many suites, by the content of all files. Only for runs that always end alike.
         stop_at: "first_failure" ends the run at the first test that does not pass.
+        on_tamper: What to do with a candidate that was seen to tamper with its judge or to try what containment
+            refuses (`suite.marks`): "report" says it, with "zero" no test counts as passed, with "no_verdict"
+            there is none.
         hidden: Further tests, which no feedback shows: their names are in `suite.hidden`. Given as `tests` are.
         reference: A candidate that is right. It is run once, before any other: its tests are then the ones that
             each suite has, one that it does not skip counts as failed where it is skipped, and tests that do not
@@ -1059,7 +1107,7 @@ class PytestRunner:
                 required, arguments that pytest refuses.
             FileNotFoundError: There is no such workspace.
         """
-    def __new__(cls, /, tests: str | PathLike[str] | Mapping[str, str], *, module: str = "solution", isolation: str = "process", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., coverage: bool = False, args: SupportsGetItem[int, str] = ..., plugins: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None, hidden: str | PathLike[str] | Mapping[str, str] | None = None, reference: "str | PathLike[str] | Mapping[str, str] | None" = None, expected: "Iterable[str] | SuiteResult | None" = None) -> PytestRunner: ...
+    def __new__(cls, /, tests: str | PathLike[str] | Mapping[str, str], *, module: str = "solution", isolation: str = "process", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., coverage: bool = False, args: SupportsGetItem[int, str] = ..., plugins: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None, on_tamper: str = "report", hidden: str | PathLike[str] | Mapping[str, str] | None = None, reference: "str | PathLike[str] | Mapping[str, str] | None" = None, expected: "Iterable[str] | SuiteResult | None" = None) -> PytestRunner: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     def run_many(self, /, candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]", *, workers: SupportsIndex | None = None, progress: bool = False, deadline_s: SupportsFloat | SupportsIndex | None = None) -> list[SuiteResult | NoVerdict]:
@@ -1265,6 +1313,9 @@ class StdioRunner:
         repeat: Judge so many times; a case that changes its mind is flaky and counts as its worst outcome.
         cache: Remember so many suites, by the content of all files. Only for runs that always end alike.
         stop_at: "first_failure" ends the run at the first case that does not pass.
+        on_tamper: What to do with a candidate that was seen to tamper with its judge or to try what containment
+            refuses (`suite.marks`): "report" says it, with "zero" no test counts as passed, with "no_verdict"
+            there is none.
 
     Raises:
         ValueError: A case that is none, an unknown comparison or mechanism.
@@ -1290,7 +1341,7 @@ class StdioRunner:
                 raised.
             FileNotFoundError: There is no such workspace.
         """
-    def __new__(cls, /, cases: "Iterable[tuple[str, str] | Mapping[str, object]]", *, compare: str = "trimmed", tolerance: SupportsFloat | SupportsIndex | None = None, checker: "Callable[[str, str, str], bool | str] | Sequence[str] | None" = None, fresh: str = "process", clock: str = "elapsed", module: str = "solution", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None) -> StdioRunner: ...
+    def __new__(cls, /, cases: "Iterable[tuple[str, str] | Mapping[str, object]]", *, compare: str = "trimmed", tolerance: SupportsFloat | SupportsIndex | None = None, checker: "Callable[[str, str, str], bool | str] | Sequence[str] | None" = None, fresh: str = "process", clock: str = "elapsed", module: str = "solution", limits: Limits | None = None, python: str | PathLike[str] | None = None, preload: SupportsGetItem[int, str] = ..., env: dict[str, str] | None = None, seed: SupportsIndex | None = None, readable: SupportsGetItem[int, str | PathLike[str]] = ..., require: str | Sequence[str] = ..., avoid: str | Sequence[str] = ..., repeat: SupportsIndex = 1, cache: SupportsIndex = 0, stop_at: str | None = None, on_tamper: str = "report") -> StdioRunner: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     def run_many(self, /, candidates: "Iterable[str | PathLike[str] | Mapping[str, str]]", *, workers: SupportsIndex | None = None, progress: bool = False, deadline_s: SupportsFloat | SupportsIndex | None = None) -> list[SuiteResult | NoVerdict]:
@@ -1345,7 +1396,7 @@ class SuiteResult:
     def __iter__(self, /) -> Iterator[TestResult]: ...
     def __len__(self, /) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, /, tests: "Iterable[TestResult]", suite_name: str = ..., *, coverage: SupportsFloat | SupportsIndex | None = None, duration_ms: SupportsFloat | SupportsIndex | None = None, problems: SupportsGetItem[int, str] = ..., warnings: SupportsGetItem[int, str] = ..., hidden: SupportsGetItem[int, str] = ..., trust: str | None = None, containment: Containment | None = None) -> SuiteResult: ...
+    def __new__(cls, /, tests: "Iterable[TestResult]", suite_name: str = ..., *, coverage: SupportsFloat | SupportsIndex | None = None, duration_ms: SupportsFloat | SupportsIndex | None = None, problems: SupportsGetItem[int, str] = ..., warnings: SupportsGetItem[int, str] = ..., hidden: SupportsGetItem[int, str] = ..., trust: str | None = None, containment: Containment | None = None, marks: SupportsGetItem[int, Mark] = ...) -> SuiteResult: ...
     def __reduce__(self, /) -> tuple[Any, ...]: ...
     def __repr__(self, /) -> str: ...
     def __reversed__(self, /) -> Iterator[TestResult]: ...
@@ -1398,11 +1449,13 @@ class SuiteResult:
             ValueError: Text that is not such JSON, with line and column.
         """
     @property
-    def hidden(self, /) -> tuple[str, ...]: ...
+    def hidden(self, /) -> tuple[str, ...]:
+        """
+        Names of tests that are never shown to the agent.
+        """
     @property
     def hidden_gap(self, /) -> float | None:
         """
-        Names of tests that are never shown to the agent.
         By how much the pass rate of the tests that are shown exceeds that of the hidden ones, -1..1; None without
         hidden tests. A wide gap is the mark of code that knows the tests instead of the task.
         """
@@ -1412,6 +1465,11 @@ class SuiteResult:
 
         Raises:
             ValueError: There is none.
+        """
+    @property
+    def marks(self, /) -> tuple[Mark, ...]:
+        """
+        What looked suspicious in the candidate; it changes no outcome. See `testgrad.audit.audit_run` for more.
         """
     @property
     def pass_rate(self, /) -> float:

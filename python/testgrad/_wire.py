@@ -35,8 +35,9 @@ RETURNED, RAISED = 0, 1
 # What a candidate asks for, and what it has printed.
 CALLBACK, CALLBACK_GET, CALLBACK_SET, CALLBACK_OPERATE, INPUT, READLINE, PRINTED = range(30, 37)
 
-# What a candidate has put out: printed on one stream or the other, a warning, a record of a logger.
-OUT, ERR, WARNING, LOG = range(4)
+# What a candidate has put out: printed on one stream or the other, a warning, a record of a logger,
+# what it tries and containment refuses.
+OUT, ERR, WARNING, LOG, ATTEMPT = range(5)
 
 # Special methods that are passed on, both ways.
 BINARY = frozenset(

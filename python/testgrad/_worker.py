@@ -99,6 +99,9 @@ class Reporter:
         self.outcome = Outcome()
         self.stage = "arguments"
         self.glass: Any = None
+        self.test: str | None = None
+        self.integrity: Any = None
+        self.is_shared = False
 
     # -- start -------------------------------------------------------------------------------------
 
@@ -155,7 +158,8 @@ class Reporter:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.outcome = Outcome()
-        self.channel.send("started", name=clean(nodeid))
+        self.test = clean(nodeid)
+        self.channel.send("started", name=self.test)
         if self.glass is not None:
             self.glass.begin_test(nodeid)
 
@@ -170,6 +174,12 @@ class Reporter:
             fields.update(candidates_part(self.glass, fields))
             self.glass.begin_test(None)
         self.channel.send("finished", name=clean(nodeid), **fields)
+        self.test = None
+
+    def mark(self, kind: str, evidence: str) -> None:
+        """Say what looks suspicious in the candidate."""
+        fields = {"mark": kind, "evidence": clean(evidence, MESSAGE_CHARS)}
+        self.channel.send("mark", test=self.test, **fields)
 
     # -- end ---------------------------------------------------------------------------------------
 
@@ -388,6 +398,9 @@ class Warm:
             importlib.import_module(name)
         self.args = [*settings["args"], f"--rootdir={Path.cwd()}"]
         warm_up(self.args)
+        zygote = sys.modules["_testgrad_zygote"]
+        integrity = zygote.load(str(Path(__file__).with_name("_integrity.py")))
+        self.reporter.integrity = integrity.Integrity()
         if not any(arg.startswith(OTHER_COMMANDS) for arg in self.args):
             with suppress(Exception, SystemExit):
                 self.config = self.configured()
@@ -477,7 +490,7 @@ class Warm:
         request["desk"] = job - 1
         if self.config is not None and not request["configured"]:
             raise zygote.Unwound(request, channel)
-        run_session(channel, request, self.args, self.reporter.glass)
+        run_session(channel, request, self.args, self.reporter)
         return 0
 
     def rewrite(self, channel: Channel, path: str) -> None:
@@ -544,7 +557,11 @@ def begin_session(
     reporter.channel, reporter.done = channel, settings["done"]
     reporter.skipped = settings["skipped"]
     if settings.get("mirror"):
+        reporter.glass.mark = reporter.mark
         reporter.glass.begin(settings["desk"], settings["mirror"])
+    elif reporter.integrity is not None:
+        reporter.is_shared = True
+        sys.modules["_testgrad_watch"].watch(lambda words: reporter.mark("blocked", words))
     sys.argv = ["pytest", *args]
     sys.path.insert(0, str(Path.cwd()))
     channel.send("ready")
@@ -563,17 +580,21 @@ def end_session(
     else:
         for measured in lines.measured() if lines else []:
             channel.send("coverage", **measured)
+        if reporter.is_shared:
+            for words in reporter.integrity.broken():
+                reporter.mark("tampering", words)
         channel.send("ended", code=code, message=message)
 
 
 def run_session(
-    channel: Channel, settings: dict[str, Any], args: list[str], glass: Any = None
+    channel: Channel, settings: dict[str, Any], args: list[str], warm: Any = None
 ) -> None:
     """Run one session of pytest and report it."""
     import pytest
 
     reporter = Reporter(channel, [])
-    reporter.glass = glass
+    if warm is not None:
+        reporter.glass, reporter.integrity = warm.glass, warm.integrity
     lines = begin_session(channel, reporter, settings, args)
     code: int | None = None
     message = ""

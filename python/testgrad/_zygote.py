@@ -308,6 +308,7 @@ class Modules:
         for name in USUAL.split():
             with suppress(ImportError):
                 importlib.import_module(name)
+        load(settings["watch"])
         for path in settings.get("libraries", ()):
             load(path)
         self.kinds = {kind: load(path) for kind, path in settings["jobs"].items()}

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use super::convert::NewArgs;
+use super::mark::on_tamper;
 use super::repr::quoted;
 use super::runner::{
     Any, CaseReader, Holding, Many, Names, Verdict, again, at_least_one, clock_of, fresh_of, paired,
@@ -58,6 +59,9 @@ use crate::sandbox::Limits;
 ///     repeat: Judge so many times; a case that changes its mind is flaky and counts as its worst outcome.
 ///     cache: Remember so many suites, by the content of all files. Only for runs that always end alike.
 ///     stop_at: "first_failure" ends the run at the first case that does not pass.
+///     on_tamper: What to do with a candidate that was seen to tamper with its judge or to try what containment
+///         refuses (`suite.marks`): "report" says it, with "zero" no test counts as passed, with "no_verdict"
+///         there is none.
 ///
 /// Raises:
 ///     ValueError: A case that is none or not plain data, an unknown comparison or mechanism.
@@ -83,7 +87,7 @@ impl FunctionRunner {
                         compare="exact", tolerance=None, nan_equal=true, sequences_equal=false,
                         fresh="process", clock="elapsed", module="solution", limits=None, python=None, preload=Vec::new(),
                         env=None, seed=None, readable=Vec::new(), require=Names::of("partial"),
-                        avoid=Names::default(), repeat=1, cache=0, stop_at=None))]
+                        avoid=Names::default(), repeat=1, cache=0, stop_at=None, on_tamper="report"))]
     #[allow(clippy::too_many_arguments, reason = "the public constructor")]
     fn py_new(
         py: Python<'_>,
@@ -107,6 +111,7 @@ impl FunctionRunner {
         repeat: usize,
         cache: usize,
         stop_at: Option<&str>,
+        on_tamper: &str,
     ) -> PyResult<Self> {
         let cases = match cases.is_instance_of::<PyString>() {
             true => py.import("json")?.call_method1("loads", (cases,))?,
@@ -126,6 +131,7 @@ impl FunctionRunner {
         kwargs.set_item("repeat", repeat)?;
         kwargs.set_item("cache", cache)?;
         kwargs.set_item("stop_at", stop_at)?;
+        kwargs.set_item("on_tamper", on_tamper)?;
         let cases: Vec<Case> =
             list.iter().enumerate().map(|(index, case)| case_of(index, case)).collect::<PyResult<_>>()?;
         let held = Holding { limits, python, preload, env, seed, readable, require, avoid };
@@ -148,7 +154,7 @@ impl FunctionRunner {
             quoted(py, &function.entry_point),
             function.cases.len()
         );
-        let runner = Arc::new(Runner::new(Judge::Function(function), at_least_one("repeat", repeat)?, cache));
+        let runner = Arc::new(Runner::new(Judge::Function(function), self::on_tamper(on_tamper)?, at_least_one("repeat", repeat)?, cache));
         Ok(Self { any: Any { runner, checker: None }, shown, kwargs: kwargs.unbind() })
     }
 

@@ -12,6 +12,7 @@ mod feedback;
 mod function;
 mod history;
 mod loop_run;
+mod mark;
 mod outcome;
 mod pytest;
 mod repr;
@@ -67,6 +68,8 @@ mod _testgrad {
     use crate::curve::LearningPoint;
     #[pymodule_export]
     use crate::feedback::{CodeSubmission, FeedbackEntry};
+    #[pymodule_export]
+    use crate::mark::Mark;
     #[pymodule_export]
     use crate::outcome::{SuiteResult, TestResult};
     #[pymodule_export]

@@ -12,6 +12,7 @@ use super::convert::{Iter, NewArgs, Text, Tuple, from_json, to_json, with_text};
 use super::enums::wrong_type;
 use super::repr::{Call, quoted};
 use crate::containment::Containment;
+use crate::mark::Mark;
 use crate::outcome::{About, SuiteResult, TestResult, TestSeverity, TestStatus, check_whole};
 
 #[pymethods]
@@ -172,7 +173,7 @@ impl SuiteResult {
     #[new]
     #[pyo3(signature = (tests: "Iterable[TestResult]", suite_name=Text::named("default"), *, coverage=None,
                         duration_ms=None, problems=Vec::new(), warnings=Vec::new(), hidden=Vec::new(), trust=None,
-                        containment=None))]
+                        containment=None, marks=Vec::new()))]
     #[allow(clippy::too_many_arguments, reason = "the public constructor")]
     fn py_new(
         tests: &Bound<'_, PyAny>,
@@ -184,6 +185,7 @@ impl SuiteResult {
         hidden: Vec<Text>,
         trust: Option<Text>,
         containment: Option<Containment>,
+        marks: Vec<Mark>,
     ) -> PyResult<Self> {
         let owned = |texts: Vec<Text>| texts.into_iter().map(|t| t.0).collect();
         let named = About::named(&suite_name.0);
@@ -195,6 +197,7 @@ impl SuiteResult {
             hidden: owned(hidden),
             trust: trust.map(|t| t.0.into()),
             containment: containment.map(Arc::new),
+            marks,
             ..named
         };
         Ok(Self::new(tests_of(tests)?, about)?)
@@ -242,7 +245,6 @@ impl SuiteResult {
         Tuple(self.about().warnings.iter().map(String::as_str).collect())
     }
 
-    /// Names of tests that are never shown to the agent.
     /// By how much the pass rate of the tests that are shown exceeds that of the hidden ones, -1..1; None without
     /// hidden tests. A wide gap is the mark of code that knows the tests instead of the task.
     #[getter(hidden_gap)]
@@ -250,6 +252,7 @@ impl SuiteResult {
         self.hidden_gap()
     }
 
+    /// Names of tests that are never shown to the agent.
     #[getter(hidden)]
     fn py_hidden(&self) -> Tuple<&str> {
         Tuple(self.about().hidden.iter().map(String::as_str).collect())
@@ -265,6 +268,12 @@ impl SuiteResult {
     #[getter(containment)]
     fn py_containment(&self) -> Option<Containment> {
         self.about().containment.as_deref().cloned()
+    }
+
+    /// What looked suspicious in the candidate; it changes no outcome. See `testgrad.audit.audit_run` for more.
+    #[getter(marks)]
+    fn py_marks(&self) -> Tuple<Mark> {
+        Tuple(self.about().marks.clone())
     }
 
     /// How many tests there are.
@@ -387,6 +396,7 @@ impl SuiteResult {
         kwargs.set_item("hidden", self.py_hidden())?;
         kwargs.set_item("trust", about.trust.as_deref())?;
         kwargs.set_item("containment", self.py_containment())?;
+        kwargs.set_item("marks", self.py_marks())?;
         Ok(NewArgs(py.get_type::<Self>(), kwargs))
     }
 

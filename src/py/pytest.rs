@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyString};
 
 use super::convert::{NewArgs, Tuple};
 use super::enums::wrong_type;
+use super::mark::on_tamper;
 use super::runner::{
     Any, Holding, Many, Names, Verdict, again, at_least_one, described, existing, interpreter, limit, paired,
     stops_at_failure,
@@ -57,6 +58,9 @@ use crate::sandbox::Limits;
 ///     repeat: Judge so many times; a test that changes its mind is flaky and counts as its worst outcome.
 ///     cache: Remember so many suites, by the content of all files. Only for runs that always end alike.
 ///     stop_at: "first_failure" ends the run at the first test that does not pass.
+///     on_tamper: What to do with a candidate that was seen to tamper with its judge or to try what containment
+///         refuses (`suite.marks`): "report" says it, with "zero" no test counts as passed, with "no_verdict"
+///         there is none.
 ///     hidden: Further tests, which no feedback shows: their names are in `suite.hidden`. Given as `tests` are.
 ///     reference: A candidate that is right. It is run once, before any other: its tests are then the ones that
 ///         each suite has, one that it does not skip counts as failed where it is skipped, and tests that do not
@@ -88,7 +92,7 @@ impl PytestRunner {
     #[pyo3(signature = (tests, *, module="solution", isolation="process", limits=None, python=None,
                         preload=Vec::new(), coverage=false, args=Vec::new(), plugins=Vec::new(), env=None,
                         seed=None, readable=Vec::new(), require=Names::of("partial"), avoid=Names::default(),
-                        repeat=1, cache=0, stop_at=None, hidden=None,
+                        repeat=1, cache=0, stop_at=None, on_tamper="report", hidden=None,
                         reference: "str | PathLike[str] | Mapping[str, str] | None"=None,
                         expected: "Iterable[str] | SuiteResult | None"=None))]
     #[allow(clippy::too_many_arguments, reason = "the public constructor")]
@@ -111,6 +115,7 @@ impl PytestRunner {
         repeat: usize,
         cache: usize,
         stop_at: Option<&str>,
+        on_tamper: &str,
         hidden: Option<Tests>,
         reference: Option<&Bound<'_, PyAny>>,
         expected: Option<&Bound<'_, PyAny>>,
@@ -139,6 +144,7 @@ impl PytestRunner {
         kwargs.set_item("repeat", repeat)?;
         kwargs.set_item("cache", cache)?;
         kwargs.set_item("stop_at", stop_at)?;
+        kwargs.set_item("on_tamper", on_tamper)?;
         kwargs.set_item("reference", reference)?;
         if let Some(hidden) = &hidden {
             described("hidden", hidden, &kwargs)?;
@@ -169,7 +175,7 @@ impl PytestRunner {
         let module = Module::parse(module).ok_or_else(no_module)?;
         let shown = format!("<PytestRunner of {} by {shown}>", module.name());
         let judge = Judge::Pytest { pytest: Box::new(pytest), tests, hidden, module };
-        let runner = Arc::new(Runner::new(judge, at_least_one("repeat", repeat)?, cache));
+        let runner = Arc::new(Runner::new(judge, self::on_tamper(on_tamper)?, at_least_one("repeat", repeat)?, cache));
         Ok(Self { any: Any { runner, checker: None }, shown, kwargs: kwargs.unbind() })
     }
 

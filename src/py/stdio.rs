@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 
 use super::convert::NewArgs;
 use super::enums::wrong_type;
+use super::mark::on_tamper;
 use super::runner::{
     Any, CaseReader, Holding, Many, Names, Verdict, again, at_least_one, clock_of, fresh_of, paired,
     stops_at_failure,
@@ -54,6 +55,9 @@ use crate::sandbox::Limits;
 ///     repeat: Judge so many times; a case that changes its mind is flaky and counts as its worst outcome.
 ///     cache: Remember so many suites, by the content of all files. Only for runs that always end alike.
 ///     stop_at: "first_failure" ends the run at the first case that does not pass.
+///     on_tamper: What to do with a candidate that was seen to tamper with its judge or to try what containment
+///         refuses (`suite.marks`): "report" says it, with "zero" no test counts as passed, with "no_verdict"
+///         there is none.
 ///
 /// Raises:
 ///     ValueError: A case that is none, an unknown comparison or mechanism.
@@ -99,7 +103,7 @@ impl StdioRunner {
                         checker: "Callable[[str, str, str], bool | str] | Sequence[str] | None"=None, fresh="process",
                         clock="elapsed", module="solution", limits=None, python=None, preload=Vec::new(), env=None, seed=None,
                         readable=Vec::new(), require=Names::of("partial"), avoid=Names::default(), repeat=1,
-                        cache=0, stop_at=None))]
+                        cache=0, stop_at=None, on_tamper="report"))]
     #[allow(clippy::too_many_arguments, reason = "the public constructor")]
     fn py_new(
         py: Python<'_>,
@@ -121,6 +125,7 @@ impl StdioRunner {
         repeat: usize,
         cache: usize,
         stop_at: Option<&str>,
+        on_tamper: &str,
     ) -> PyResult<Self> {
         let list: Vec<Bound<'_, PyAny>> = cases.try_iter()?.collect::<PyResult<_>>()?;
         let kwargs = PyDict::new(py);
@@ -134,6 +139,7 @@ impl StdioRunner {
         kwargs.set_item("repeat", repeat)?;
         kwargs.set_item("cache", cache)?;
         kwargs.set_item("stop_at", stop_at)?;
+        kwargs.set_item("on_tamper", on_tamper)?;
         let cases: Vec<Case> = list
             .iter()
             .enumerate()
@@ -170,7 +176,7 @@ impl StdioRunner {
             stops_at_failure: stops_at_failure(stop_at)?,
         };
         let count = stdio.cases.len();
-        let runner = Arc::new(Runner::new(Judge::Stdio(stdio), at_least_one("repeat", repeat)?, cache));
+        let runner = Arc::new(Runner::new(Judge::Stdio(stdio), self::on_tamper(on_tamper)?, at_least_one("repeat", repeat)?, cache));
         let any = Any { runner, checker: checker.map(Arc::new) };
         Ok(Self { any, count, kwargs: kwargs.unbind() })
     }

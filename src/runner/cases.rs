@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use super::contained::{Contained, Request};
 use super::ending::{last_words, reason_of, words};
+use super::marks::Marks;
 use super::stage::{Module, Staged, Tests, stage};
 use super::{Candidate, Error, Generation, IsCancelled, seconds};
 use crate::containment::Containment;
@@ -22,6 +23,7 @@ use crate::sandbox::{Done, End, Event, Job, Lease, Limits, Waits};
 const REPORT_BYTES: usize = 256 << 20;
 const LINE_BYTES: usize = 96 << 20;
 const MESSAGE_CHARS: usize = 2000;
+const MOST_MARKS: usize = 100;
 
 /// What a candidate's process is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,6 +104,8 @@ pub(super) enum Line {
     Output { case: usize, status: i32, stdout: String, stderr: String },
     /// A function has returned.
     Value { case: usize, value: String },
+    /// The candidate tries what containment refuses.
+    Mark { mark: String, evidence: String },
     /// A function has raised an exception.
     Raised { case: usize, types: Vec<String>, message: String, details: String },
     #[serde(other)]
@@ -162,6 +166,7 @@ pub(super) struct Run<'a> {
     results: Vec<Option<(Finding, f64)>>,
     problems: Vec<String>,
     warnings: Vec<String>,
+    marks: Marks,
     containment: Option<Arc<Containment>>,
     generation: Generation,
     started: Instant,
@@ -179,6 +184,7 @@ impl<'a> Run<'a> {
             results: labels.iter().map(|_| None).collect(),
             problems: Vec::new(),
             warnings: Vec::new(),
+            marks: Marks::default(),
             containment: None,
             generation: Generation::now(),
             started: Instant::now(),
@@ -296,13 +302,17 @@ impl<'a> Run<'a> {
         let own = self.limit_of(case).filter(|limit| *limit < time);
         let mut is_interrupted = false;
         let mut full = None;
+        let name = self.labels.get(case).map(|label| &*label.name);
+        let mut marks = std::mem::take(&mut self.marks);
         let generation = self.generation;
         let done = {
             let mut watch = |event: Event<'_>| {
-                if let Event::Line(line, _) = event
-                    && let Ok(Line::Full { message }) = serde_json::from_slice(line)
-                {
-                    full = Some(message);
+                if let Event::Line(line, _) = event {
+                    match serde_json::from_slice(line) {
+                        Ok(Line::Full { message }) => full = Some(message),
+                        Ok(Line::Mark { mark, evidence }) => marks.add(&mark, &evidence, name),
+                        _ => {}
+                    }
                 }
                 if matches!(event, Event::Tick(_)) && (generation.is_cancelled() || is_cancelled()) {
                     is_interrupted = true;
@@ -313,6 +323,7 @@ impl<'a> Run<'a> {
             let job = self.job(ask, own.unwrap_or(time), cpu.min(own.map_or(cpu, |own| self.cpu_of(own))));
             lease.run(&job, &mut watch, &mut || generation.is_cancelled())?
         };
+        self.marks = marks;
         if is_interrupted {
             return Err(Error::Interrupted);
         }
@@ -362,7 +373,7 @@ impl<'a> Run<'a> {
     ) -> Result<(), Error> {
         let (time, cpu) = self.remaining();
         let generation = self.generation;
-        let mut say = Saying { running: None, last: Duration::ZERO, heard: Vec::new(), over: None };
+        let mut say = Saying { running: None, last: Duration::ZERO, heard: Vec::new(), marks: Vec::new(), over: None };
         let mut is_interrupted = false;
         let done = {
             let limit_of = |case| self.limit_of(case);
@@ -411,6 +422,10 @@ impl<'a> Run<'a> {
 
     /// Takes what a process has said, and finds out what its end means.
     fn settle(&mut self, ask: &Ask<'_>, say: Saying, done: &Done) {
+        for (case, mark, evidence) in &say.marks {
+            let label = case.and_then(|case| self.labels.get(case));
+            self.marks.add(mark, evidence, label.map(|label| &*label.name));
+        }
         for (case, finding, duration) in say.heard {
             if ask.cases.binary_search(&case).is_ok() {
                 let is_alone = self.clock == Clock::Cpu && ask.cases.len() == 1;
@@ -453,6 +468,7 @@ impl<'a> Run<'a> {
             duration_ms: Some(self.started.elapsed().as_secs_f64() * 1e3),
             problems: self.problems,
             warnings: self.warnings,
+            marks: self.marks.into_list(),
             trust: Some("isolated".into()),
             containment: self.containment,
             ..About::named(name)
@@ -478,6 +494,8 @@ struct Saying {
     running: Option<(usize, Duration)>,
     last: Duration,
     heard: Vec<(usize, Finding, Duration)>,
+    /// The case, kind and evidence of marks.
+    marks: Vec<(Option<usize>, String, String)>,
     /// Why it can say nothing of any case.
     over: Option<Line>,
 }
@@ -495,6 +513,12 @@ impl Saying {
             Line::Started { case } => {
                 self.running = Some((*case, at));
                 return Ok(false);
+            }
+            Line::Mark { mark, evidence } => {
+                if self.marks.len() < MOST_MARKS {
+                    let case = self.running.map(|(case, _)| case);
+                    self.marks.push((case, mark.clone(), evidence.clone()));
+                }
             }
             Line::Full { .. } => self.over = Some(line),
             // Only the import comes before the first case.

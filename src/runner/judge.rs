@@ -11,6 +11,7 @@ use super::pytest::Pytest;
 use super::stage::{Module, Tests, stage};
 use super::stdio::{Checker, Stdio};
 use super::{Candidate, Error, IsCancelled};
+use crate::mark::{Mark, OnTamper};
 use crate::outcome::{About, SuiteResult, TestResult, TestStatus};
 
 /// How a candidate is judged once.
@@ -60,14 +61,15 @@ impl Judge {
 #[derive(Debug)]
 pub struct Runner {
     judge: Judge,
+    on_tamper: OnTamper,
     repeat: NonZeroUsize,
     cache: Option<Cache>,
 }
 
 impl Runner {
     /// A runner that judges `repeat` times and remembers the last `cached` suites.
-    pub fn new(judge: Judge, repeat: NonZeroUsize, cached: usize) -> Self {
-        Self { judge, repeat, cache: NonZeroUsize::new(cached).map(Cache::new) }
+    pub fn new(judge: Judge, on_tamper: OnTamper, repeat: NonZeroUsize, cached: usize) -> Self {
+        Self { judge, on_tamper, repeat, cache: NonZeroUsize::new(cached).map(Cache::new) }
     }
 
     /// Judges one candidate.
@@ -94,6 +96,7 @@ impl Runner {
             }
             of_repeated(&suites)?
         };
+        let suite = weighed(suite, self.on_tamper)?;
         if let Some((cache, key)) = cached {
             cache.put(key, suite.clone());
         }
@@ -172,6 +175,27 @@ impl Cache {
     }
 }
 
+/// The suite as the caller wants it where the candidate was seen to tamper.
+fn weighed(suite: SuiteResult, on_tamper: OnTamper) -> Result<SuiteResult, Error> {
+    let Some(mark) = suite.about().marks.iter().find(|mark| mark.is_seen()) else { return Ok(suite) };
+    match on_tamper {
+        OnTamper::Report => Ok(suite),
+        OnTamper::NoVerdict => Err(Error::Tampered { evidence: mark.evidence.clone() }),
+        OnTamper::Zero => {
+            let message = format!("the candidate is not trusted: {}", mark.evidence);
+            let tests = suite.tests().iter().map(|test| match test.is_failing() {
+                true => test.clone(),
+                false => test
+                    .clone()
+                    .with_status(TestStatus::Failed)
+                    .with_reason(Some("tampering"))
+                    .with_message(&message),
+            });
+            Ok(SuiteResult::new(tests.collect(), About::clone(suite.about()))?)
+        }
+    }
+}
+
 /// One suite of tests that are shown and tests that are not, whose names begin with `hidden/`.
 fn with_hidden(shown: &SuiteResult, hidden: &SuiteResult) -> Result<SuiteResult, Error> {
     let mut about = About::clone(shown.about());
@@ -186,6 +210,10 @@ fn with_hidden(shown: &SuiteResult, hidden: &SuiteResult) -> Result<SuiteResult,
     if !others.problems.is_empty() {
         about.problems.push("the run of the hidden tests had problems".to_owned());
     }
+    about.marks.extend(others.marks.iter().map(|mark| Mark {
+        test: mark.test.as_ref().map(|test| format!("hidden/{test}")),
+        ..mark.clone()
+    }));
     if others.trust.as_deref() == Some("shared") {
         about.trust.clone_from(&others.trust);
         about.warnings.push("hidden tests and candidate share a process".to_owned());
@@ -227,6 +255,9 @@ fn of_repeated(suites: &[SuiteResult]) -> Result<SuiteResult, Error> {
             let new: Vec<_> = others.iter().filter(|other| !own.contains(other)).cloned().collect();
             own.extend(new);
         }
+        let new = suite.about().marks.iter().filter(|mark| !about.marks.contains(mark)).cloned();
+        let new: Vec<_> = new.collect();
+        about.marks.extend(new);
     }
     for place in order {
         let Some(found) = places.get(&place) else { continue };

@@ -21,6 +21,7 @@ mod ending;
 pub mod function;
 mod interpreter;
 mod judge;
+mod marks;
 mod mirror;
 pub mod plan;
 mod project;
@@ -125,6 +126,12 @@ pub enum Error {
     Checker {
         /// Its exception, or how it ended.
         words: String,
+    },
+    /// The candidate tampered with its judge, and the caller wants no verdict then.
+    #[error("no verdict, since the candidate tampers: {evidence}")]
+    Tampered {
+        /// What shows it.
+        evidence: String,
     },
     /// The results do not make a suite.
     #[error("{0}")]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::marks::Marks;
 use crate::outcome::{About, Error, SuiteResult, TestResult, TestSeverity, TestStatus};
 
 const MAX_NOTES: usize = 100;
@@ -35,6 +36,8 @@ enum Line {
     Test(Collected),
     /// A test has a marker that says nothing we know; comes before `Collected`.
     Warning { message: String },
+    /// Something suspicious in the candidate; `test` is the one that runs.
+    Mark { mark: String, evidence: String, test: Option<String> },
     /// There are no more tests.
     Collected { maxfail: u32 },
     /// Which lines of a file ran; comes before `Ended`.
@@ -164,6 +167,7 @@ pub(super) struct Record {
     coverage: BTreeMap<String, (BTreeSet<u32>, BTreeSet<u32>)>,
     problems: Notes,
     warnings: Notes,
+    marks: Marks,
 }
 
 /// Remarks, each once, as many and as long as somebody would read.
@@ -192,7 +196,7 @@ impl Notes {
 }
 
 /// The beginning and the end of a long text.
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     let count = text.chars().count();
     if count <= NOTE_CHARS {
         return text.to_owned();
@@ -236,6 +240,7 @@ impl Record {
                 self.add_problem(format!("pytest failed inside: {message}"));
                 session.internal_error = Some(message);
             }
+            Line::Mark { mark, evidence, test } => self.marks.add(&mark, &evidence, test.as_deref()),
             Line::Ended { code, message } => session.ended = Some((code, message)),
             Line::Warning { .. } | Line::Unknown => {}
         }
@@ -382,6 +387,7 @@ impl Record {
             coverage: self.coverage(),
             problems: self.problems.into_list(),
             warnings: self.warnings.into_list(),
+            marks: self.marks.into_list(),
             ..about
         };
         let files = self.files.iter().map(|file| {
