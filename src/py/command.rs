@@ -10,8 +10,8 @@ use pyo3::types::PyDict;
 
 use super::convert::{NewArgs, Tuple};
 use super::runner::{Any, Holding, Many, Names, Verdict, again, at_least_one, described, paired};
-use crate::outcome::SuiteResult;
 use crate::mark::OnTamper;
+use crate::outcome::SuiteResult;
 use crate::runner::command::Command;
 use crate::runner::{Candidate, Judge, Runner, Tests};
 use crate::sandbox::Limits;
@@ -97,7 +97,12 @@ impl CommandRunner {
         }
         let shown = format!("<CommandRunner of {}>", argv.join(" "));
         let command = Command { contained: held.contained(py)?, argv, tests, replaces: inner };
-        let runner = Arc::new(Runner::new(Judge::Command(command), OnTamper::Report, at_least_one("repeat", repeat)?, cache));
+        let runner = Arc::new(Runner::new(
+            Judge::Command(command),
+            OnTamper::Report,
+            at_least_one("repeat", repeat)?,
+            cache,
+        ));
         Ok(Self { any: Any { runner, checker: None }, shown, kwargs: kwargs.unbind() })
     }
 

@@ -154,7 +154,12 @@ impl FunctionRunner {
             quoted(py, &function.entry_point),
             function.cases.len()
         );
-        let runner = Arc::new(Runner::new(Judge::Function(function), self::on_tamper(on_tamper)?, at_least_one("repeat", repeat)?, cache));
+        let runner = Arc::new(Runner::new(
+            Judge::Function(function),
+            self::on_tamper(on_tamper)?,
+            at_least_one("repeat", repeat)?,
+            cache,
+        ));
         Ok(Self { any: Any { runner, checker: None }, shown, kwargs: kwargs.unbind() })
     }
 

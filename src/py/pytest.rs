@@ -175,7 +175,8 @@ impl PytestRunner {
         let module = Module::parse(module).ok_or_else(no_module)?;
         let shown = format!("<PytestRunner of {} by {shown}>", module.name());
         let judge = Judge::Pytest { pytest: Box::new(pytest), tests, hidden, module };
-        let runner = Arc::new(Runner::new(judge, self::on_tamper(on_tamper)?, at_least_one("repeat", repeat)?, cache));
+        let runner =
+            Arc::new(Runner::new(judge, self::on_tamper(on_tamper)?, at_least_one("repeat", repeat)?, cache));
         Ok(Self { any: Any { runner, checker: None }, shown, kwargs: kwargs.unbind() })
     }
 

@@ -176,7 +176,12 @@ impl StdioRunner {
             stops_at_failure: stops_at_failure(stop_at)?,
         };
         let count = stdio.cases.len();
-        let runner = Arc::new(Runner::new(Judge::Stdio(stdio), self::on_tamper(on_tamper)?, at_least_one("repeat", repeat)?, cache));
+        let runner = Arc::new(Runner::new(
+            Judge::Stdio(stdio),
+            self::on_tamper(on_tamper)?,
+            at_least_one("repeat", repeat)?,
+            cache,
+        ));
         let any = Any { runner, checker: checker.map(Arc::new) };
         Ok(Self { any, count, kwargs: kwargs.unbind() })
     }

@@ -373,7 +373,8 @@ impl<'a> Run<'a> {
     ) -> Result<(), Error> {
         let (time, cpu) = self.remaining();
         let generation = self.generation;
-        let mut say = Saying { running: None, last: Duration::ZERO, heard: Vec::new(), marks: Vec::new(), over: None };
+        let mut say =
+            Saying { running: None, last: Duration::ZERO, heard: Vec::new(), marks: Vec::new(), over: None };
         let mut is_interrupted = false;
         let done = {
             let limit_of = |case| self.limit_of(case);

@@ -16,8 +16,17 @@ const SYSTEM: [&str; 8] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/localtime"];
 
 /// The files of this package that a worker may need.
-const PACKAGE: [&str; 9] =
-    ["_zygote.py", "_watch.py", "_integrity.py", "_values.py", "_wire.py", "_mirror.py", "_surroundings.py", "_program.py", "_examine.py"];
+const PACKAGE: [&str; 9] = [
+    "_zygote.py",
+    "_watch.py",
+    "_integrity.py",
+    "_values.py",
+    "_wire.py",
+    "_mirror.py",
+    "_surroundings.py",
+    "_program.py",
+    "_examine.py",
+];
 
 const LEVELS: [&str; 3] = ["weak", "partial", "full"];
 

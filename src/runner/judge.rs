@@ -210,10 +210,12 @@ fn with_hidden(shown: &SuiteResult, hidden: &SuiteResult) -> Result<SuiteResult,
     if !others.problems.is_empty() {
         about.problems.push("the run of the hidden tests had problems".to_owned());
     }
-    about.marks.extend(others.marks.iter().map(|mark| Mark {
-        test: mark.test.as_ref().map(|test| format!("hidden/{test}")),
-        ..mark.clone()
-    }));
+    about.marks.extend(
+        others.marks.iter().map(|mark| Mark {
+            test: mark.test.as_ref().map(|test| format!("hidden/{test}")),
+            ..mark.clone()
+        }),
+    );
     if others.trust.as_deref() == Some("shared") {
         about.trust.clone_from(&others.trust);
         about.warnings.push("hidden tests and candidate share a process".to_owned());
