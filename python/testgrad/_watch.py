@@ -1,7 +1,8 @@
 """Notes what a candidate tries and containment refuses: the attempt, whatever came of it.
 
 An audit hook of the interpreter, in the candidate's own process. So it can be evaded, and what it
-says is the candidate's word, but only ever against itself. Standard library only, Python 3.8 or later.
+says is the candidate's word, but only ever against itself. Standard library only, Python 3.8 or
+later.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class Watch:
             return None
         return f"looks up the host {host}"
 
-    def killed(self, event: str, args: Any) -> str | None:
+    def killed(self, _: str, args: Any) -> str | None:
         number = args[0]
         if number in (-1, 1) or (number == self._getppid() and number > 0):
             return f"sends signal {int(args[1])} to process {number}"
