@@ -23,14 +23,14 @@ from testgrad import (
     cli,
     tasks,
 )
-from testgrad._attacks import (
+from testgrad.audit import TaskAudit, audit_task
+from testgrad.audit._attacks import (
     attacks_on_function,
     attacks_on_pytest,
     attacks_on_stdio,
     wanted_names,
 )
-from testgrad._mutants import mutants, raising, returning
-from testgrad.audit import TaskAudit, audit_task
+from testgrad.audit._mutants import mutants, raising, returning
 from testgrad.tasks import Task
 
 CLAMP = """\

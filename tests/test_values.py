@@ -24,6 +24,7 @@ from testgrad import (
     History,
     LearningPoint,
     Limits,
+    Mark,
     MultiSignal,
     NoVerdict,
     PassRate,
@@ -60,6 +61,7 @@ SUITE = SuiteResult(
     problems=[NASTY],
     warnings=["w"],
     hidden=["a", NASTY],
+    marks=[Mark("blocked", NASTY, test="a")],
     trust="shared",
     containment=sandbox.Containment([sandbox.Layer("pid", "enforced", NASTY)]),
 )
@@ -92,6 +94,7 @@ VALUES = [
     (LearningPoint(1, 0.1, 0.2, 0.3, 4, 5), LearningPoint(1, 0.1, 0.2, 0.3, 4, 6)),
     (Limits(), Limits(timeout_s=1.5)),
     (Limits(cpu_s=0.1, memory_bytes=1 << 25), Limits(memory_bytes=1 << 25)),
+    (Mark("gap", NASTY), Mark("gap", NASTY, test="a")),
     (sandbox.Layer("pid", "partial", NASTY), sandbox.Layer("pid", "enforced", NASTY)),
     (SUITE.containment, sandbox.Containment([])),
     (Binary(), PassRate()),
@@ -109,6 +112,7 @@ VALUES = [
 ]
 CALL_REPRS = (
     Limits,
+    Mark,
     sandbox.Layer,
     TestResult,
     RewardWeights,

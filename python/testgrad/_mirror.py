@@ -190,7 +190,9 @@ class Glass(_wire.Codec):  # type: ignore[misc]
             os._exit(1)
         why = self._json(told)
         if message:
-            why = {"reason": "crash", "message": message}
+            why = {"reason": "crash", "message": message, "is_odd": True}
+        if why.get("is_odd"):
+            self.mark("tampering", why["message"])
         self.lost = {"reason": why["reason"], "message": why["message"]}
         return CandidateGone(self.lost["message"])
 
@@ -294,7 +296,8 @@ class Glass(_wire.Codec):  # type: ignore[misc]
         for index, text in output:
             self.left -= len(text)
             if self.left < 0:
-                error = self.lose("printed more than allowed")
+                error = self.lose()
+                error.args = ("printed more than allowed",)
                 self.lost = {"reason": "output", "message": str(error)}
                 raise error
             if index == _wire.ATTEMPT:
@@ -665,7 +668,10 @@ def special_of(value: Any) -> tuple[str, ...]:
 
 def standard_exception(module: str, qualname: str) -> type | None:
     """An exception of the standard library, where it means nothing special to a judge."""
-    if module.split(".")[0] in JUDGES or "." in qualname:
+    if module.split(".")[0] in JUDGES:
+        glass.mark("tampering", f"raises {qualname} of {module}, which tells pytest what to do")
+        return None
+    if "." in qualname:
         return None
     if module not in sys.modules or is_mirrored(module):
         return None
@@ -1026,6 +1032,8 @@ def equal(left: Any, right: Any) -> Any:
     answers = [said_equal(left, value) for value in values]
     own = next(answer for answer, value in zip(answers, values) if value is right)  # noqa: B905
     if own is True and sum(answer is True for answer in answers) > 1:
+        if any(answer is True for answer, value in zip(answers, values) if type(value) is Probe):  # noqa: B905
+            glass.mark("tampering", f"an object of {kind.__name__} says that it is equal to all")
         return False
     return own
 

@@ -203,7 +203,8 @@ fn why(end: &End, full: Option<String>, time: Duration, cpu: Duration) -> String
         (None, End::Exited(status)) => ("crash", exit_words(*status)),
         (None, end) => (reason_of(*end), words(*end, time, cpu)),
     };
-    json!({"reason": reason, "message": message}).to_string()
+    let is_odd = *end == End::Garbled;
+    json!({"reason": reason, "message": message, "is_odd": is_odd}).to_string()
 }
 
 /// Says something to the judge; that it has ended is found out when it is next listened to.

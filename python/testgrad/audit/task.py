@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
+from .._testgrad import Limits, SuiteResult, Task
+from ..enums import TestStatus
+from ..errors import NoVerdict
+from ..tasks import runner_options
 from . import _attacks, _mutants
 from ._mutants import Candidate, UnreadableError
-from ._testgrad import Limits, SuiteResult, Task
-from .enums import TestStatus
-from .errors import NoVerdict
-from .tasks import runner_options
 
 __all__ = [
     "AttackAudit",
@@ -220,7 +220,7 @@ class TaskAudit:
         return "\n".join([head, *lines, *marks, *notes])
 
     def _repr_html_(self) -> str:
-        from ._html import audit_html
+        from .._html import audit_html
 
         return audit_html(self.task_id, self.ok, _summary(self), self.findings)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from .agents.operators import SYMBOLS
+from ..agents.operators import SYMBOLS
 
 Candidate = str | dict[str, str]
 
