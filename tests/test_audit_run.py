@@ -18,9 +18,10 @@ from testgrad import (
     RewardSignal,
     SuiteResult,
     TestResult,
+    cli,
 )
 from testgrad.audit import audit_run
-from testgrad.tasks import Task, read
+from testgrad.tasks import Task, read, write
 
 PASSED = SuiteResult([TestResult("tests/test_it.py::test_a", "passed")])
 
@@ -250,6 +251,26 @@ def test_a_loop_that_is_given_a_task_is_audited_with_it() -> None:
     loop = AgentTestLoop(FUNCTION.runner(), lambda history, task: TABLES["a dict"], 3)
     audit = audit_run(loop.run(FUNCTION))
     assert {str(mark.kind) for mark in audit.marks} == {"table"}
+
+
+def test_the_command_line_looks_at_a_journal(tmp_path: Path, capsys: Any) -> None:
+    journal, task_file = str(tmp_path / "run.jsonl"), str(tmp_path / "tasks.jsonl")
+    write(task_file, [FUNCTION])
+    agent = lambda history, task: TABLES["a dict"]  # noqa: E731
+    AgentTestLoop(FUNCTION.runner(), agent, 3, journal=journal).run("square")
+    assert cli.main(["audit", "--run", journal]) == 0
+    assert "(without task=" in capsys.readouterr().out
+    assert cli.main(["audit", "--run", journal, task_file, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["candidates"][0]["marks"][0]["kind"] == "table"
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--run", "missing.jsonl"], ["tasks", "--run", "missing.jsonl"]]
+)
+def test_the_command_line_says_what_is_missing(arguments: list[str], capsys: Any) -> None:
+    assert cli.main(["audit", *arguments]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.parametrize("wrong", ["code", 3, {"a.py": ""}, [3], (1, PASSED)])

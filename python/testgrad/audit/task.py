@@ -261,6 +261,7 @@ def audit_task(
             outputs that need a checker).
 
     Example:
+        >>> from testgrad.tasks import Task
         >>> task = Task("double", kind="function", entry_point="double", reference=
         ...             "def double(x): return 2 * x", cases=[{"args": [2], "expected": 4}])
         >>> audit = audit_task(task, attacks=False)

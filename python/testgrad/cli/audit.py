@@ -1,4 +1,4 @@
-"""`testgrad audit`: say what the tests of tasks are worth."""
+"""`testgrad audit`: say what the tests of tasks are worth, or what looks suspicious in a run."""
 
 from __future__ import annotations
 
@@ -12,18 +12,29 @@ from testgrad.cli._shared import UsageError, not_below, share, warn
 
 if TYPE_CHECKING:
     from testgrad.cli._shared import Subparsers
+    from testgrad.tasks import Task
 
 
 def add(subparsers: Subparsers) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "audit",
-        help="say what the tests of tasks are worth",
+        help="say what the tests of tasks are worth, or what looks suspicious in a run",
         description="Run the reference of each task, programs that do nothing, mutants and "
         "attacks, and say what the tests made of them. Exit code 1 where a task is not ok, 3 where "
-        "some could not be audited and the others are ok.",
+        "some could not be audited and the others are ok. With --run, look for marks of cheating "
+        "in the candidates of a journal; exit code 1 where there are some.",
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="tasks: a file or a folder")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", nargs="?", help="tasks: a file or a folder"
+    )
+    parser.add_argument(
+        "--run",
+        type=Path,
+        dest="journal",
+        metavar="JOURNAL",
+        help="look at the candidates of this journal; FILE and --task name what they had to solve",
+    )
     parser.add_argument("--task", metavar="ID", help="only the task of this name")
     parser.add_argument("--json", action="store_true", help="print one JSON object a task")
     parser.add_argument("--mutants", type=not_below(0), metavar="N", help="mutants at most")
@@ -37,6 +48,40 @@ def add(subparsers: Subparsers) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if arguments.journal is not None:
+        return _run_on_journal(arguments)
+    if arguments.file is None:
+        raise UsageError("give a FILE of tasks, or --run and a journal")
+    return _run_on_tasks(arguments)
+
+
+def _run_on_journal(arguments: argparse.Namespace) -> int:
+    from testgrad import History, TestgradError
+    from testgrad.audit import audit_run
+
+    task = None if arguments.file is None else _one_task(arguments)
+    try:
+        history = History.from_journal(arguments.journal)
+    except (OSError, TestgradError) as error:
+        raise UsageError.of(error) from error
+    audit = audit_run(history, task=task)
+    sys.stdout.write(f"{audit.to_json() if arguments.json else audit}\n")
+    return 0 if audit.ok else 1
+
+
+def _one_task(arguments: argparse.Namespace) -> Task:
+    from testgrad import TaskError, tasks
+
+    try:
+        found = [t for t in tasks.read(arguments.file) if arguments.task in (None, t.id)]
+    except (OSError, ValueError, TaskError) as error:
+        raise UsageError.of(error) from error
+    if len(found) != 1:
+        raise UsageError(f"{len(found)} tasks in {arguments.file}: name one with --task")
+    return found[0]
+
+
+def _run_on_tasks(arguments: argparse.Namespace) -> int:
     from testgrad import TaskError, tasks
     from testgrad.audit import audit_task
 
